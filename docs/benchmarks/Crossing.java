@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Prints the cost to TPC-C of data that outgrows its pool, from runs that alternated by slices.sh, stored as for Beside.java.
+ * Prints the cost to TPC-C of data that outgrows its pool, from runs that alternated by slices.sh, stored as for Comparison.java.
  *
  * <p>The data of the first line of titles.txt fits its pool, that of the others does not. The table has the ratio of a run's
  * transactions to those of the first run in the same seconds, which cancels the drift of the machine, by the size of its data

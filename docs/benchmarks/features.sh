@@ -109,12 +109,12 @@ feature_export() {
 }
 
 feature_index() {
-  program index BesideWriters --operations index --records "$(scaled 10000000 1000)" --rounds "$rounds" --rest "$(scaled 10 1)"
+  program index ConcurrentWriters --operations index --records "$(scaled 10000000 1000)" --rounds "$rounds" --rest "$(scaled 10 1)"
 }
 
 # A page of 4 KiB has 3 records of 1,024 bytes: 7.5 million are 10 GB.
 feature_drop() {
-  program drop BesideWriters --operations drop --records "$(scaled 7500000 1000)" --pad 1000 --rounds "$rounds" --rest "$(scaled 10 1)"
+  program drop ConcurrentWriters --operations drop --records "$(scaled 7500000 1000)" --pad 1000 --rounds "$rounds" --rest "$(scaled 10 1)"
 }
 
 feature_range() {
@@ -155,7 +155,7 @@ prices_of() {
   what=$2
   shift 2
   old_jar "$commit" || return 1
-  within "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.BudgetBeside --jvms 1 \
+  within "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.BudgetComparison --jvms 1 \
     --rounds "$(scaled 400 4)" --records "$(scaled 100000 1000)" "$old_jars/$commit.jar" "$jar" "$@" \
     >"$out/features-prices-$commit.md" 2>"$out/features-prices-$commit.txt" || return 1
   # | operation | before, ns | after, ns | after / before | least | most |

@@ -144,6 +144,6 @@ do_rivals() {
     set -- --records "${RECORDS:-500000}" --slice "$(seconds 0.7)" --warm-up 2 --rounds 5 \
       --beyond-records "${BEYOND:-2000000}" --plot "$out/rivals.svg"
   fi
-  printed rivals "$java" -cp "$module/classes:$(cat "$module/rivals.classpath")" io.fovea.jmh.BesideOthers --rivals \
+  printed rivals "$java" -cp "$module/classes:$(cat "$module/rivals.classpath")" io.fovea.jmh.StoreComparison --rivals \
     --dir "$out" "$@"
 }

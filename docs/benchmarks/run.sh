@@ -230,7 +230,7 @@ machine() {
 do_engines() {
   say engines
   # shellcheck disable=SC2086 # options are words
-  "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --plot "$out/engines.svg" \
+  "$java" -cp "$jar" io.fovea.jmh.StoreComparison --dir "$out" --plot "$out/engines.svg" \
     ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0} >"$out/engines.md" 2>"$out/engines.txt" || {
     say "engines failed: see $out/engines.txt"
     return
@@ -280,7 +280,7 @@ seconds() {
 
 # slices FOLDER WARMUP MEASURED TITLE COMMAND [TITLE COMMAND]...: runs commands of the driver in alternating slices. WARMUP
 # and MEASURED are the seconds of each, in each of ROUNDS rounds with new JVMs. Reports are FOLDER/round-ROUND/NUMBER.json;
-# Beside.java prints them as a table.
+# Comparison.java prints them as a table.
 slices() {
   folder=$1
   warm=$(seconds "$2" 0.2)
@@ -381,7 +381,7 @@ compare() {
 # table FOLDER [WHAT]: prints the reports of slices as a table, with WHAT as the heading of the titles.
 table() {
   printf '\n'
-  "$java" -XX:TieredStopAtLevel=1 "$here/Beside.java" "$@"
+  "$java" -XX:TieredStopAtLevel=1 "$here/Comparison.java" "$@"
 }
 
 # printed NAME COMMAND...: runs a program that prints a table; output in NAME.md, errors in NAME.txt.
@@ -488,7 +488,7 @@ do_scans() {
   }
   say "scans, with other engines"
   # shellcheck disable=SC2086 # options are words
-  printed scans-engines "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --workloads scan \
+  printed scans-engines "$java" -cp "$jar" io.fovea.jmh.StoreComparison --dir "$out" --workloads scan \
     ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0}
 }
 
@@ -818,7 +818,7 @@ do_change() {
   say "change: $*"
   old=$1
   shift
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.BudgetBeside ${quick:+--rounds 4 --jvms 1} \
+  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.BudgetComparison ${quick:+--rounds 4 --jvms 1} \
     "$old" "$jar" "$@" | tee "$out/change.md"
 }
 

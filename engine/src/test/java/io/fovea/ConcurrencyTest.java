@@ -14,11 +14,11 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.LockHolderProgress;
-import io.fovea.support.RoughStorage;
 import io.fovea.support.Sample;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableStorage;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -402,31 +402,29 @@ class ConcurrencyTest {
    */
   @ParameterizedTest
   @EnumSource
-  void moneyIsConservedInAllSurroundings(Surroundings surroundings) {
-    surroundings.each(
+  void moneyIsConservedInAllEnvironments(TestEnvironment environment) {
+    environment.each(
         1,
-        (roughness, seed) -> {
+        (deviceState, seed) -> {
           SimDisk disk = new SimDisk(seed);
-          RoughStorage storage = new RoughStorage(new SimStorage(disk), roughness);
-          Options options = options(surroundings);
-          roughness.faults(false);
-          Database db = SimDatabase.open(storage, options, surroundings);
+          UnreliableStorage storage = new UnreliableStorage(new SimStorage(disk), deviceState);
+          Options options = options(environment);
+          deviceState.faults(false);
+          Database db = SimDatabase.open(storage, options, environment);
           try {
             RowTable t = db.table(WIDE);
-            int groups = 60 * (surroundings.pageSize() / 4096);
+            int groups = 60 * (environment.pageSize() / 4096);
             fillGroups(db, t, groups);
-            roughness.faults(true);
+            deviceState.faults(true);
             AtomicInteger increments = new AtomicInteger();
             inThreads(
-                8,
-                id -> id % 2 == 1,
-                id -> work(id, seed, surroundings, db, t, groups, increments));
-            roughness.faults(false);
+                8, id -> id % 2 == 1, id -> work(id, seed, environment, db, t, groups, increments));
+            deviceState.faults(false);
             checkGroups(db, t, groups, increments.get());
             VerifyReport report = db.verify();
             assertTrue(report.ok(), report::toString);
             assertTrue(
-                !surroundings.smallest() || db.stats().buffer().misses() > 1000,
+                !environment.smallest() || db.stats().buffer().misses() > 1000,
                 "the data fits into the pool");
           } finally {
             db.close();
@@ -437,15 +435,15 @@ class ConcurrencyTest {
         });
   }
 
-  private static Options options(Surroundings surroundings) {
+  private static Options options(TestEnvironment environment) {
     long least =
         PoolConfig.bytesMin(
-            surroundings.pageSize(),
+            environment.pageSize(),
             io.fovea.config.Translation.PREDICTIVE,
             Replacement.SECOND_CHANCE);
     return Options.defaults()
-        .device(dev -> dev.pageSize(surroundings.pageSize()))
-        .bufferBytes(surroundings.smallest() ? least : 4 << 20)
+        .device(dev -> dev.pageSize(environment.pageSize()))
+        .bufferBytes(environment.smallest() ? least : 4 << 20)
         .memory(mem -> mem.timestampBytes(4 << 20))
         .log(log -> log.maxBytes(2 << 20).bufferBytes(256 << 10).segmentBytes(128 << 10));
   }
@@ -456,14 +454,15 @@ class ConcurrencyTest {
    */
   @Test
   void asManyThreadsAsFrames() {
-    Surroundings surroundings = Surroundings.SMALLEST_AND_SHUFFLED;
+    TestEnvironment environment = TestEnvironment.SMALLEST_AND_SHUFFLED;
     int threads = PoolConfig.FRAMES_MIN;
     int each = 30;
-    surroundings.each(
+    environment.each(
         1,
-        (roughness, seed) -> {
-          RoughStorage storage = new RoughStorage(new SimStorage(new SimDisk(seed)), roughness);
-          Options options = options(surroundings).transactions(txs -> txs.maxActive(threads));
+        (deviceState, seed) -> {
+          UnreliableStorage storage =
+              new UnreliableStorage(new SimStorage(new SimDisk(seed)), deviceState);
+          Options options = options(environment).transactions(txs -> txs.maxActive(threads));
           try (Database db = SimDatabase.open(storage, options)) {
             RowTable t = db.table(WIDE);
             inThreads(
@@ -508,7 +507,7 @@ class ConcurrencyTest {
   private static void work(
       int id,
       long seed,
-      Surroundings surroundings,
+      TestEnvironment environment,
       Database db,
       RowTable t,
       int groups,
@@ -517,13 +516,13 @@ class ConcurrencyTest {
     Key key = t.key();
     Row from = t.row();
     Row to = t.row();
-    for (int i = surroundings.steps(Sample.rounds(200, 400)); i > 0; i--) {
+    for (int i = environment.steps(Sample.rounds(200, 400)); i > 0; i--) {
       int group = r.nextInt(groups);
       int a = r.nextInt(GROUP);
       int b = (a + 1 + r.nextInt(GROUP - 1)) % GROUP;
       int what = r.nextInt(8);
       long amount = r.nextInt(50);
-      surroundings.patiently(
+      environment.patiently(
           () -> {
             if (what == 0) {
               assertEquals(GROUP * START, (long) db.read(tx -> groupSum(tx, t, group)));

@@ -21,11 +21,11 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.support.RoughStorage;
-import io.fovea.support.Roughness;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableDeviceState;
+import io.fovea.support.UnreliableStorage;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -115,12 +115,13 @@ class DatabaseModelTest {
   }
 
   /** On devices with random faults; a copy of the file is verified. */
-  private record OnDisk(SimDisk disk, Surroundings surroundings, Roughness roughness, Path copy)
+  private record OnDisk(
+      SimDisk disk, TestEnvironment environment, UnreliableDeviceState deviceState, Path copy)
       implements Place {
     @Override
     public Database open(Options options) {
       return SimDatabase.open(
-          new RoughStorage(new SimStorage(disk), roughness), options, surroundings);
+          new UnreliableStorage(new SimStorage(disk), deviceState), options, environment);
     }
 
     @Override
@@ -135,8 +136,8 @@ class DatabaseModelTest {
   }
 
   private static final class Run {
-    private final Surroundings surroundings;
-    private final Roughness roughness;
+    private final TestEnvironment environment;
+    private final UnreliableDeviceState deviceState;
     private final Place place;
     private final int padMax;
     private Random r;
@@ -145,8 +146,8 @@ class DatabaseModelTest {
     private int keys;
 
     Run(long seed, Path file) {
-      this.surroundings = Surroundings.PLAIN;
-      this.roughness = surroundings.roughness(seed);
+      this.environment = TestEnvironment.PLAIN;
+      this.deviceState = environment.deviceState(seed);
       this.place = new InFile(file);
       this.padMax = 60;
       this.r = new Random(seed);
@@ -159,21 +160,21 @@ class DatabaseModelTest {
     }
 
     /** With data several times larger than the smallest pool. */
-    Run(long seed, Surroundings surroundings, Roughness roughness, Path dir) {
-      this.surroundings = surroundings;
-      this.roughness = roughness;
-      this.place = new OnDisk(new SimDisk(seed), surroundings, roughness, dir);
+    Run(long seed, TestEnvironment environment, UnreliableDeviceState deviceState, Path dir) {
+      this.environment = environment;
+      this.deviceState = deviceState;
+      this.place = new OnDisk(new SimDisk(seed), environment, deviceState, dir);
       this.padMax = 600;
       this.r = new Random(seed);
-      int pageSize = surroundings.pageSize();
+      int pageSize = environment.pageSize();
       // Each durability in turn. Non-durable commits are lost if the last page cannot be written.
       Durability durability =
-          Durability.values()[(int) ((seed + surroundings.ordinal()) % Durability.values().length)];
+          Durability.values()[(int) ((seed + environment.ordinal()) % Durability.values().length)];
       this.options =
           Options.defaults()
               .device(dev -> dev.pageSize(pageSize))
               .durability(
-                  surroundings.failsWrites() && durability == Durability.NONE
+                  environment.failsWrites() && durability == Durability.NONE
                       ? Durability.SYNC
                       : durability)
               .memory(mem -> mem.timestampBytes(16 << 20))
@@ -207,7 +208,7 @@ class DatabaseModelTest {
       if (place instanceof OnDisk) {
         options =
             options.bufferBytes(
-                surroundings.smallest()
+                environment.smallest()
                     ? PoolConfig.bytesMin(
                         options.device().pageSize(),
                         io.fovea.config.Translation.valueOf(
@@ -223,7 +224,7 @@ class DatabaseModelTest {
     /** Opens the database; retries after a device fault. */
     Database open() {
       Database[] db = new Database[1];
-      surroundings.patiently(() -> db[0] = place.open(options));
+      environment.patiently(() -> db[0] = place.open(options));
       return db[0];
     }
 
@@ -232,7 +233,7 @@ class DatabaseModelTest {
       try {
         db.close();
       } catch (FoveaException e) {
-        if (!surroundings.mayThrow(e)) {
+        if (!environment.mayThrow(e)) {
           throw e;
         }
       }
@@ -278,16 +279,16 @@ class DatabaseModelTest {
       }
     }
 
-    void runInSurroundings() {
-      session(surroundings.steps(20), this::fill);
-      session(surroundings.steps(20), db -> {});
+    void runInEnvironment() {
+      session(environment.steps(20), this::fill);
+      session(environment.steps(20), db -> {});
     }
 
     void session(int transactions, Consumer<Database> begin) {
       changeOptions();
       // DIRECT needs a pool for the whole file.
       boolean few =
-          surroundings.smallest() && options.experiments().translation() != Translation.DIRECT;
+          environment.smallest() && options.experiments().translation() != Translation.DIRECT;
       Database db = open();
       try {
         begin.accept(db);
@@ -295,27 +296,27 @@ class DatabaseModelTest {
         for (int i = 0; i < transactions; i++) {
           long once = r.nextLong();
           retryingDeviceErrors(once, () -> transaction(db, t));
-          if (surroundings.wrongHints()) {
+          if (environment.wrongHints()) {
             SimDatabase.poisonPlaces(db, r);
           }
           retryingDeviceErrors(once, () -> counts(t));
           if (i % 7 == 6 && options.durability() != Durability.NONE) {
-            surroundings.patiently(() -> db.compact(CompactOptions.defaults()));
+            environment.patiently(() -> db.compact(CompactOptions.defaults()));
           }
         }
-        roughness.faults(false);
+        deviceState.faults(false);
         check(db, t);
         VerifyReport report = db.verify();
         assertTrue(report.ok(), report::toString);
         long misses = db.stats().buffer().misses();
         assertTrue(!few || misses > 100, misses + " misses: the data fit into the pool");
-        roughness.faults(true);
+        deviceState.faults(true);
       } finally {
         close(db);
       }
-      if (surroundings.failsWrites()) {
+      if (environment.failsWrites()) {
         // The opening completes what the close has left unfinished.
-        roughness.faults(false);
+        deviceState.faults(false);
         open().close();
       }
       VerifyReport report = place.verify();
@@ -332,7 +333,7 @@ class DatabaseModelTest {
 
     void fill(Database db) {
       RowTable[] t = new RowTable[1];
-      surroundings.patiently(() -> t[0] = db.table(SPEC));
+      environment.patiently(() -> t[0] = db.table(SPEC));
       for (int from = 0; from < keys; from += 50) {
         int begin = from;
         retryingDeviceErrors(r.nextLong(), () -> fill(db, t[0], begin));
@@ -357,7 +358,7 @@ class DatabaseModelTest {
     /** Repeats an action, with the same random numbers, until no device fault ends it. */
     void retryingDeviceErrors(long once, Runnable what) {
       Random before = r;
-      surroundings.patiently(
+      environment.patiently(
           () -> {
             r = new Random(once);
             what.run();
@@ -585,7 +586,7 @@ class DatabaseModelTest {
     private void scanAll(
         Transaction tx, RowTable t, @Nullable RowIndex index, List<Map.Entry<Pk, Value>> wanted) {
       ScanOrder one = ScanOrder.values()[r.nextInt(2)];
-      for (ScanOrder order : surroundings.delays() ? new ScanOrder[] {one} : ScanOrder.values()) {
+      for (ScanOrder order : environment.delays() ? new ScanOrder[] {one} : ScanOrder.values()) {
         List<Map.Entry<Pk, Value>> expected =
             order == ScanOrder.ASCENDING ? wanted : wanted.reversed();
         int n = 0;
@@ -620,10 +621,10 @@ class DatabaseModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void aDatabaseIsASortedMapInAllSurroundings(Surroundings surroundings, @TempDir Path dir) {
-    surroundings.each(
+  void aDatabaseIsASortedMapInAllEnvironment(TestEnvironment environment, @TempDir Path dir) {
+    environment.each(
         2,
-        (roughness, seed) ->
-            new Run(seed, surroundings, roughness, dir.resolve("db" + seed)).runInSurroundings());
+        (deviceState, seed) ->
+            new Run(seed, environment, deviceState, dir.resolve("db" + seed)).runInEnvironment());
   }
 }

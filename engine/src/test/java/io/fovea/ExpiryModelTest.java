@@ -16,13 +16,13 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
-import io.fovea.support.RoughStorage;
-import io.fovea.support.Roughness;
 import io.fovea.support.SetClock;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableDeviceState;
+import io.fovea.support.UnreliableStorage;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -109,8 +109,8 @@ class ExpiryModelTest {
   }
 
   private static final class Run {
-    private final Surroundings surroundings;
-    private final Roughness roughness;
+    private final TestEnvironment environment;
+    private final UnreliableDeviceState deviceState;
     private final SetClock clock = new SetClock(1_000);
     private final Options options;
     private final Random random;
@@ -127,9 +127,9 @@ class ExpiryModelTest {
       return Version.ALL.get(version);
     }
 
-    Run(Surroundings surroundings, Roughness roughness, long seed) {
-      this.surroundings = surroundings;
-      this.roughness = roughness;
+    Run(TestEnvironment environment, UnreliableDeviceState deviceState, long seed) {
+      this.environment = environment;
+      this.deviceState = deviceState;
       this.random = new Random(seed);
       this.disk = new SimDisk(seed);
       Protocol protocol = Protocol.values()[(int) (seed % Protocol.values().length)];
@@ -138,8 +138,8 @@ class ExpiryModelTest {
       Duration interval = beside ? Duration.ofNanos(100_000) : Duration.ZERO;
       this.options =
           Options.defaults()
-              .bufferBytes(surroundings.smallest() ? 100L * surroundings.pageSize() : 8 << 20)
-              .device(d -> d.pageSize(surroundings.pageSize()))
+              .bufferBytes(environment.smallest() ? 100L * environment.pageSize() : 8 << 20)
+              .device(d -> d.pageSize(environment.pageSize()))
               .memory(m -> m.timestampBytes(1 << 20))
               .log(log -> log.maxBytes(1 << 20).bufferBytes(256 << 10).segmentBytes(128 << 10))
               .expiry(e -> e.clock(clock).sweepInterval(interval))
@@ -152,19 +152,21 @@ class ExpiryModelTest {
     }
 
     private void open() {
-      surroundings.patiently(
+      environment.patiently(
           () ->
               db =
                   SimDatabase.open(
-                      new RoughStorage(new SimStorage(disk), roughness), options, surroundings));
-      surroundings.patiently(() -> t = db.table(as().spec));
+                      new UnreliableStorage(new SimStorage(disk), deviceState),
+                      options,
+                      environment));
+      environment.patiently(() -> t = db.table(as().spec));
     }
 
     void step() {
       switch (random.nextInt(28)) {
         case 0 -> crash();
         case 1 -> reopen();
-        case 2 -> surroundings.patiently(db::checkpoint);
+        case 2 -> environment.patiently(db::checkpoint);
         case 3, 4 -> sweep();
         case 5, 6, 7 -> clock.set(clock.millis() + random.nextInt(8));
         case 8 -> check();
@@ -174,18 +176,18 @@ class ExpiryModelTest {
         case 12, 13 -> load();
         default -> {
           long once = random.nextLong();
-          surroundings.patiently(() -> transaction(once));
+          environment.patiently(() -> transaction(once));
         }
       }
     }
 
     private void crash() {
-      roughness.faults(false);
+      deviceState.faults(false);
       SimDisk after = disk.crash(SimCrash.RANDOM);
       db.abandon();
       disk = after;
       crashes++;
-      roughness.faults(true);
+      deviceState.faults(true);
       open();
     }
 
@@ -193,7 +195,7 @@ class ExpiryModelTest {
       try {
         db.close();
       } catch (FoveaException e) {
-        assertTrue(surroundings.mayThrow(e), e::toString);
+        assertTrue(environment.mayThrow(e), e::toString);
       }
       open();
     }
@@ -202,23 +204,23 @@ class ExpiryModelTest {
     private void evolve() {
       if (version < Version.ALL.size() - 1 && random.nextInt(3) == 0) {
         sweepAll();
-        roughness.faults(false);
+        deviceState.faults(false);
         version++;
         t = db.table(as().spec);
-        roughness.faults(true);
+        deviceState.faults(true);
         check();
       }
     }
 
     private void sweepAll() {
-      surroundings.patiently(db::sweepExpired);
+      environment.patiently(db::sweepExpired);
       model = current(model);
     }
 
     /** Removes the expiry for a while, or while the table has another name. */
     private void dropExpiryTemporarily() {
       sweepAll();
-      roughness.faults(false);
+      deviceState.faults(false);
       if (random.nextBoolean()) {
         assertTrue(db.dropExpiry("rows"));
         long before = clock.millis();
@@ -238,7 +240,7 @@ class ExpiryModelTest {
               tx.renameTable("others", "rows");
             });
       }
-      roughness.faults(true);
+      deviceState.faults(true);
       check();
     }
 
@@ -266,7 +268,7 @@ class ExpiryModelTest {
       LoadSource<RowLoad, RuntimeException> source =
           into -> come.forEach((k, v) -> into.add(t.key().set(k), as().set(t.row(), v)));
       LoadOptions how = LoadOptions.defaults().duplicates(duplicates).memoryBytes(1 << 20);
-      roughness.faults(false);
+      deviceState.faults(false);
       if (fails) {
         assertThrows(DuplicateKeyException.class, () -> t.load(how, source));
       } else {
@@ -280,18 +282,18 @@ class ExpiryModelTest {
         model = m;
         assertEquals(m.size(), report.records());
       }
-      roughness.faults(true);
+      deviceState.faults(true);
       check();
     }
 
     private void sweep() {
-      surroundings.patiently(db::sweepExpired);
+      environment.patiently(db::sweepExpired);
       check();
-      roughness.faults(false);
+      deviceState.faults(false);
       long physical = db.read(tx -> t.estimate(tx, Range.all())).count();
       long there = current(model).size();
       assertTrue(physical >= there, () -> physical + " records of " + there);
-      roughness.faults(true);
+      deviceState.faults(true);
     }
 
     /** Returns the rows that have not expired. */
@@ -451,7 +453,7 @@ class ExpiryModelTest {
 
     private void check() {
       long once = random.nextLong();
-      surroundings.patiently(
+      environment.patiently(
           () ->
               db.run(
                   TxOptions.forReading(),
@@ -461,18 +463,18 @@ class ExpiryModelTest {
     private void snapshot() {
       TreeMap<Integer, Value> m = current(model);
       long once = random.nextLong();
-      roughness.faults(false);
+      deviceState.faults(false);
       try (Database then = db.snapshot()) {
         clock.set(clock.millis() + random.nextInt(20));
         db.sweepExpired();
         RowTable old = then.table(as().spec);
         then.run(TxOptions.forReading(), tx -> compare(tx, old, as(), m, new Random(once)));
       }
-      roughness.faults(true);
+      deviceState.faults(true);
     }
 
     void end() {
-      roughness.faults(false);
+      deviceState.faults(false);
       if (db.stats().health() != DatabaseStats.Health.OK) {
         reopen();
       }
@@ -490,14 +492,14 @@ class ExpiryModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void inSurroundings(Surroundings surroundings) {
-    surroundings.each(
+  void inEnvironment(TestEnvironment environment) {
+    environment.each(
         6,
-        (roughness, seed) -> {
-          roughness.faults(false);
-          Run run = new Run(surroundings, roughness, seed);
-          roughness.faults(true);
-          for (int i = 0, n = surroundings.steps(STEPS); i < n; i++) {
+        (deviceState, seed) -> {
+          deviceState.faults(false);
+          Run run = new Run(environment, deviceState, seed);
+          deviceState.faults(true);
+          for (int i = 0, n = environment.steps(STEPS); i < n; i++) {
             run.step();
           }
           if (run.crashes == 0) {

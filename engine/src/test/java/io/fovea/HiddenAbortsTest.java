@@ -54,7 +54,7 @@ class HiddenAbortsTest {
   }
 
   /** How a body treats an abort that an operation has thrown. */
-  private enum Manner {
+  private enum DeviceBehavior {
     PASS {
       @Override
       void hide(Transaction tx, TransactionAbortedException e) {
@@ -115,14 +115,14 @@ class HiddenAbortsTest {
   @ParameterizedTest
   @EnumSource(AbortCause.class)
   void permanentFailuresAreNotRetried(AbortCause cause) {
-    for (Manner manner : Manner.values()) {
+    for (DeviceBehavior manner : DeviceBehavior.values()) {
       for (boolean partFailed : new boolean[] {false, true}) {
         hide(cause, manner, partFailed);
       }
     }
   }
 
-  private void hide(AbortCause cause, Manner manner, boolean partFailed) {
+  private void hide(AbortCause cause, DeviceBehavior manner, boolean partFailed) {
     String what = cause + ", " + manner + (partFailed ? ", after a part had failed" : "");
     int[] attempts = {0};
     Task<RuntimeException> body =
@@ -158,7 +158,7 @@ class HiddenAbortsTest {
 
   @Test
   void anOversizedStatementIsTriedOnce() {
-    for (Manner manner : Manner.values()) {
+    for (DeviceBehavior manner : DeviceBehavior.values()) {
       int[] attempts = {0};
       var e =
           assertThrows(

@@ -11,12 +11,12 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.support.RoughStorage;
-import io.fovea.support.Roughness;
 import io.fovea.support.SetClock;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableDeviceState;
+import io.fovea.support.UnreliableStorage;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -194,8 +194,8 @@ class NavigationModelTest {
   }
 
   private static final class Run {
-    private final Surroundings surroundings;
-    private final Roughness roughness;
+    private final TestEnvironment environment;
+    private final UnreliableDeviceState deviceState;
     private final SetClock clock = new SetClock(1_000);
     private final Random random;
     private final Database db;
@@ -203,34 +203,34 @@ class NavigationModelTest {
     private TreeMap<Integer, Thing> model = new TreeMap<>();
     private int moves;
 
-    Run(Surroundings surroundings, Roughness roughness, long seed) {
-      this.surroundings = surroundings;
-      this.roughness = roughness;
+    Run(TestEnvironment environment, UnreliableDeviceState deviceState, long seed) {
+      this.environment = environment;
+      this.deviceState = deviceState;
       this.random = new Random(seed);
       Protocol protocol = Protocol.values()[(int) (seed % Protocol.values().length)];
       Options options =
           Options.defaults()
-              .bufferBytes(surroundings.smallest() ? 100L * surroundings.pageSize() : 8 << 20)
-              .device(d -> d.pageSize(surroundings.pageSize()))
+              .bufferBytes(environment.smallest() ? 100L * environment.pageSize() : 8 << 20)
+              .device(d -> d.pageSize(environment.pageSize()))
               .expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO))
               .experiments(exp -> exp.protocol(protocol));
       db =
           SimDatabase.open(
-              new RoughStorage(new SimStorage(new SimDisk(seed)), roughness),
+              new UnreliableStorage(new SimStorage(new SimDisk(seed)), deviceState),
               options,
-              surroundings);
+              environment);
       tables = Tables.of(db);
     }
 
     void step() {
       switch (random.nextInt(12)) {
         case 0 -> clock.set(clock.millis() + random.nextInt(6));
-        case 1 -> surroundings.patiently(db::checkpoint);
+        case 1 -> environment.patiently(db::checkpoint);
         case 2 -> snapshot();
         case 3, 4 -> pages();
         default -> {
           long once = random.nextLong();
-          surroundings.patiently(() -> transaction(once));
+          environment.patiently(() -> transaction(once));
         }
       }
     }
@@ -316,7 +316,7 @@ class NavigationModelTest {
         long to = r.nextInt(KEYS + 20) - 10;
         Item expected = model.move(items, move, to);
         boolean[] found = new boolean[1];
-        surroundings.patiently(() -> found[0] = form.moves(move, to));
+        environment.patiently(() -> found[0] = form.moves(move, to));
         done.append(", ").append(move).append(move == Move.SEEK ? " " + to : "");
         String so = done + ": " + expected + " of " + items;
         assertEquals(expected != null, found[0], so);
@@ -578,7 +578,7 @@ class NavigationModelTest {
       do {
         String after = token;
         List<Page<Integer>> page = new ArrayList<>();
-        surroundings.patiently(
+        environment.patiently(
             () -> page.add(db.read(tx -> page(tx, kind, part, order, after, limit))));
         found.addAll(page.getFirst().items());
         token = page.getFirst().next();
@@ -612,10 +612,10 @@ class NavigationModelTest {
 
     private void snapshot() {
       long once = random.nextLong();
-      roughness.faults(false);
+      deviceState.faults(false);
       try (Database then = db.snapshot()) {
         TreeMap<Integer, Thing> m = new TreeMap<>(model);
-        surroundings.patiently(() -> transaction(once));
+        environment.patiently(() -> transaction(once));
         Tables old = Tables.of(then);
         then.run(
             TxOptions.forReading(),
@@ -626,11 +626,11 @@ class NavigationModelTest {
               }
             });
       }
-      roughness.faults(true);
+      deviceState.faults(true);
     }
 
     void end() {
-      roughness.faults(false);
+      deviceState.faults(false);
       assertTrue(db.verify().ok(), () -> db.verify().toString());
       db.close();
     }
@@ -638,14 +638,14 @@ class NavigationModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void inAllSurroundings(Surroundings surroundings) {
-    surroundings.each(
+  void inAllEnvironments(TestEnvironment environment) {
+    environment.each(
         6,
-        (roughness, seed) -> {
-          roughness.faults(false);
-          Run run = new Run(surroundings, roughness, seed);
-          roughness.faults(true);
-          int steps = surroundings.steps(60);
+        (deviceState, seed) -> {
+          deviceState.faults(false);
+          Run run = new Run(environment, deviceState, seed);
+          deviceState.faults(true);
+          int steps = environment.steps(60);
           for (int i = 0; i < steps; i++) {
             run.step();
           }

@@ -1,7 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.KeyLocationCache;
-import io.fovea.btree.PlacePoison;
+import io.fovea.btree.KeyLocationPoison;
 import io.fovea.buffer.TestLatches;
 import io.fovea.catalog.Schema;
 import io.fovea.index.IndexCore;
@@ -11,7 +11,7 @@ import io.fovea.store.Journal;
 import io.fovea.store.Opening;
 import io.fovea.store.StoreConfig;
 import io.fovea.support.Records;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
 import io.fovea.txn.FaultInjection;
 import io.fovea.txn.TestLocks;
 import io.fovea.txn.TxConfig;
@@ -40,13 +40,13 @@ public final class SimDatabase {
         .during(() -> Database.open(storage, options));
   }
 
-  /** Opens a database in given surroundings: with hints, without, or with wrong ones. */
-  public static Database open(Storage storage, Options options, Surroundings surroundings) {
-    boolean off = !surroundings.hints();
-    boolean poisoned = surroundings.wrongHints();
+  /** Opens a database in an environment: with hints, without, or with wrong ones. */
+  public static Database open(Storage storage, Options options, TestEnvironment environment) {
+    boolean off = !environment.hints();
+    boolean poisoned = environment.wrongHints();
     Hints hints = off ? Hints.NONE : poisoned ? Hints.ALL : options.experiments().hints();
     Options how = options.experiments(exp -> exp.hints(hints));
-    return surroundings.making(() -> Database.open(storage, how));
+    return environment.making(() -> Database.open(storage, how));
   }
 
   /** Opens a database with faults or with settings that no option has. */
@@ -61,7 +61,7 @@ public final class SimDatabase {
     KeyLocationCache places =
         db.store().locationCacheBytes() == 0 ? null : db.store().keyLocations();
     if (places != null) {
-      PlacePoison.poison(places, random);
+      KeyLocationPoison.poison(places, random);
     }
   }
 

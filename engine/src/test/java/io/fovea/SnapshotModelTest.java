@@ -8,10 +8,10 @@ import io.fovea.config.Durability;
 import io.fovea.config.Protocol;
 import io.fovea.error.SnapshotTooOldException;
 import io.fovea.schema.TableSpec;
-import io.fovea.support.RoughStorage;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableStorage;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
@@ -35,7 +35,7 @@ class SnapshotModelTest {
   private record Frozen(Database db, Map<String, TreeMap<byte[], byte[]>> model) {}
 
   private static final class Run {
-    private final Surroundings surroundings;
+    private final TestEnvironment environment;
     private final Random random;
     private final Database db;
     private final int pageSize;
@@ -44,11 +44,11 @@ class SnapshotModelTest {
     private int looks;
     private int givenUp;
 
-    Run(Surroundings surroundings, Database db, long seed) {
-      this.surroundings = surroundings;
+    Run(TestEnvironment environment, Database db, long seed) {
+      this.environment = environment;
       this.db = db;
       this.random = new Random(seed);
-      this.pageSize = surroundings.pageSize();
+      this.pageSize = environment.pageSize();
     }
 
     void step() {
@@ -64,11 +64,11 @@ class SnapshotModelTest {
           }
         }
         case 3 -> drop(name());
-        case 4 -> surroundings.patiently(db::checkpoint);
+        case 4 -> environment.patiently(db::checkpoint);
         case 5, 6, 7 -> look();
         case 8 -> {
           if (db.options().durability() != Durability.NONE) {
-            surroundings.patiently(() -> db.compact(CompactOptions.defaults()));
+            environment.patiently(() -> db.compact(CompactOptions.defaults()));
           }
         }
         default -> change(name());
@@ -83,12 +83,12 @@ class SnapshotModelTest {
       Map<String, TreeMap<byte[], byte[]>> copy = new TreeMap<>();
       model.forEach((name, records) -> copy.put(name, new TreeMap<>(records)));
       Database[] then = new Database[1];
-      surroundings.patiently(() -> then[0] = db.snapshot());
+      environment.patiently(() -> then[0] = db.snapshot());
       snapshots.add(new Frozen(then[0], copy));
     }
 
     private void drop(String name) {
-      surroundings.patiently(() -> db.dropTable(name));
+      environment.patiently(() -> db.dropTable(name));
       model.remove(name);
     }
 
@@ -101,7 +101,7 @@ class SnapshotModelTest {
         byte[] key = key(random.nextBoolean() ? base + n : random.nextInt(800));
         changes.put(key, random.nextInt(3) == 0 ? new byte[0] : value());
       }
-      surroundings.patiently(
+      environment.patiently(
           () -> {
             Table<byte[], byte[]> t = db.table(TableSpec.bytes(name, 40)).bytes();
             db.run(
@@ -144,11 +144,11 @@ class SnapshotModelTest {
       Frozen f = snapshots.get(random.nextInt(snapshots.size()));
       long once = random.nextLong();
       try {
-        surroundings.patiently(() -> check(f, new Random(once)));
+        environment.patiently(() -> check(f, new Random(once)));
         looks++;
       } catch (SnapshotTooOldException e) {
         // The file of copies could not be written.
-        assertTrue(surroundings.failsWrites(), e::getMessage);
+        assertTrue(environment.failsWrites(), e::getMessage);
         snapshots.remove(f);
         f.db.close();
         givenUp++;
@@ -201,33 +201,33 @@ class SnapshotModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void inAllSurroundings(Surroundings surroundings) {
-    surroundings.each(
+  void inAllEnvironments(TestEnvironment environment) {
+    environment.each(
         6,
-        (roughness, seed) -> {
-          roughness.faults(false);
+        (deviceState, seed) -> {
+          deviceState.faults(false);
           SimDisk disk = new SimDisk(seed);
           Protocol protocol = Protocol.values()[(int) (seed % Protocol.values().length)];
           Options options =
               Options.defaults()
-                  .bufferBytes(surroundings.smallest() ? 100L * surroundings.pageSize() : 8 << 20)
-                  .device(d -> d.pageSize(surroundings.pageSize()))
+                  .bufferBytes(environment.smallest() ? 100L * environment.pageSize() : 8 << 20)
+                  .device(d -> d.pageSize(environment.pageSize()))
                   .durability(seed % 2 == 0 ? Durability.NONE : Durability.ASYNC)
                   .log(log -> log.maxBytes(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
                   .snapshots(
                       s ->
-                          s.bufferBytes(100L * surroundings.pageSize())
-                              .memoryBytes(20L * surroundings.pageSize()))
+                          s.bufferBytes(100L * environment.pageSize())
+                              .memoryBytes(20L * environment.pageSize()))
                   .experiments(exp -> exp.protocol(protocol));
           try (Database db =
               SimDatabase.open(
-                  new RoughStorage(new SimStorage(disk), roughness), options, surroundings)) {
-            Run run = new Run(surroundings, db, seed);
-            roughness.faults(true);
-            for (int i = 0, n = surroundings.steps(STEPS); i < n; i++) {
+                  new UnreliableStorage(new SimStorage(disk), deviceState), options, environment)) {
+            Run run = new Run(environment, db, seed);
+            deviceState.faults(true);
+            for (int i = 0, n = environment.steps(STEPS); i < n; i++) {
               run.step();
             }
-            roughness.faults(false);
+            deviceState.faults(false);
             run.end();
             assertTrue(run.looks > 0, () -> run.looks + " checks, " + run.givenUp + " evicted");
             assertTrue(db.verify().ok(), () -> db.verify().toString());

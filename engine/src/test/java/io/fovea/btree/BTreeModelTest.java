@@ -7,9 +7,9 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.support.Records;
-import io.fovea.support.Roughness;
 import io.fovea.support.Sample;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableDeviceState;
 import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,8 +36,8 @@ class BTreeModelTest {
   }
 
   private static void run(TestTree t, RandomKeys.Kind kind, long seed, int operations) {
-    Surroundings plain = Surroundings.PLAIN;
-    run(t, kind, seed, operations, false, plain, plain.roughness(seed));
+    TestEnvironment plain = TestEnvironment.PLAIN;
+    run(t, kind, seed, operations, false, plain, plain.deviceState(seed));
   }
 
   private static void run(
@@ -46,8 +46,8 @@ class BTreeModelTest {
       long seed,
       int operations,
       boolean large,
-      Surroundings surroundings,
-      Roughness roughness) {
+      TestEnvironment environment,
+      UnreliableDeviceState deviceState) {
     RandomKeys keys = new RandomKeys(kind, seed, t.tree.maxKeySize());
     Random random = new Random(seed);
     for (int i = 0; i < operations; i++) {
@@ -55,26 +55,26 @@ class BTreeModelTest {
       byte[] next = keys.next();
       byte[] key = growing || t.model.isEmpty() ? next : near(t, next);
       long once = random.nextLong();
-      surroundings.patiently(() -> operation(t, key, growing, new Random(once), large));
+      environment.patiently(() -> operation(t, key, growing, new Random(once), large));
       if (random.nextInt(operations / 8) == 0) {
         for (int n = 0; n < 4; n++) {
           boolean inclusive = n % 2 == 0;
           boolean descending = n > 1;
-          surroundings.patiently(() -> t.checkScan(key, inclusive, descending));
+          environment.patiently(() -> t.checkScan(key, inclusive, descending));
         }
-        roughness.faults(false);
+        deviceState.faults(false);
         t.freeStrays();
         t.checkAll();
-        roughness.faults(true);
+        deviceState.faults(true);
       }
     }
     while (!t.model.isEmpty()) {
       byte[] key = random.nextBoolean() ? t.model.firstKey() : t.model.lastKey();
       // A failed merge is not retried, so the last one must not fail.
-      roughness.faults(t.model.size() > 1);
-      surroundings.patiently(() -> t.delete(key));
+      deviceState.faults(t.model.size() > 1);
+      environment.patiently(() -> t.delete(key));
     }
-    roughness.faults(false);
+    deviceState.faults(false);
     t.freeStrays();
     assertEquals(1, t.verify().pages(), "an empty tree is its root");
     assertEquals(1, t.tree.height());
@@ -111,31 +111,31 @@ class BTreeModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void inSurroundings(Surroundings surroundings) {
+  void inEnvironment(TestEnvironment environment) {
     RandomKeys.Kind[] kinds = RandomKeys.Kind.values();
     Translation[] translations = Translation.values();
-    surroundings.each(
+    environment.each(
         2,
-        (roughness, seed) -> {
+        (deviceState, seed) -> {
           try (TestTree t =
-              surroundings
+              environment
                   .making(
                       () ->
                           new TestTree(
-                              roughness.on(new MemoryDevice()),
+                              deviceState.on(new MemoryDevice()),
                               Records.with(
                                   PoolConfig.ofFrames(
-                                      surroundings.pageSize(),
-                                      surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                                      environment.pageSize(),
+                                      environment.smallest() ? PoolConfig.FRAMES_MIN : 256,
                                       // Except DIRECT, which needs memory for the whole file.
                                       translations[(int) (seed % (translations.length - 1))]),
                                   "frameHints",
-                                  surroundings.hints())))
+                                  environment.hints())))
                   .cachingLocations()) {
             RandomKeys.Kind kind = kinds[(int) (seed % kinds.length)];
-            run(t, kind, seed, surroundings.steps(4000), true, surroundings, roughness);
+            run(t, kind, seed, environment.steps(4000), true, environment, deviceState);
             assertTrue(
-                !surroundings.smallest() || surroundings.delays() || t.pool.stats().misses() > 100,
+                !environment.smallest() || environment.delays() || t.pool.stats().misses() > 100,
                 "it fits");
           }
         });

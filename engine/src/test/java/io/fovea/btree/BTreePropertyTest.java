@@ -4,8 +4,8 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.support.Records;
-import io.fovea.support.Roughness;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableDeviceState;
 import java.util.Arrays;
 import java.util.List;
 import net.jqwik.api.Arbitraries;
@@ -63,30 +63,30 @@ class BTreePropertyTest {
       @ForAll @net.jqwik.api.constraints.IntRange(min = 12, max = 16) int pageShift,
       @ForAll @net.jqwik.api.constraints.IntRange(min = 64, max = 300) int frames,
       @ForAll Translation translation,
-      @ForAll Surroundings surroundings,
+      @ForAll TestEnvironment environment,
       @ForAll long seed) {
-    Roughness roughness = surroundings.roughness(seed);
-    int some = surroundings.smallest() ? PoolConfig.FRAMES_MIN : frames;
+    UnreliableDeviceState deviceState = environment.deviceState(seed);
+    int some = environment.smallest() ? PoolConfig.FRAMES_MIN : frames;
     int count = translation == Translation.DIRECT ? 2000 : some; // enough for the whole file
     try (TestTree t =
-        surroundings
+        environment
             .making(
                 () ->
                     new TestTree(
-                        roughness.on(new MemoryDevice()),
+                        deviceState.on(new MemoryDevice()),
                         Records.with(
                             PoolConfig.ofFrames(1 << pageShift, count, translation),
                             "frameHints",
-                            surroundings.hints())))
+                            environment.hints())))
             .cachingLocations()) {
       for (Op op : ops) {
         boolean alone = op.what != What.PUT && op.what != What.DELETE || op.length > 80;
         for (int n = op.key; n < op.key + (alone ? 1 : op.run); n++) {
           byte[] key = key(n, style);
-          surroundings.patiently(() -> operation(t, op, key));
+          environment.patiently(() -> operation(t, op, key));
         }
       }
-      roughness.faults(false);
+      deviceState.faults(false);
       t.freeStrays();
       t.checkAll();
     }

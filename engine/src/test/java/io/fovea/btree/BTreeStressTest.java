@@ -11,8 +11,8 @@ import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
 import io.fovea.support.Records;
-import io.fovea.support.Roughness;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableDeviceState;
 import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,7 +37,7 @@ class BTreeStressTest {
   private final AtomicBoolean stop = new AtomicBoolean();
   private final List<Thread> threads = new ArrayList<>();
 
-  private Surroundings where = Surroundings.PLAIN;
+  private TestEnvironment where = TestEnvironment.PLAIN;
 
   private interface Body {
     void run(TestTree.Staging staging, Position position, Random random) throws Exception;
@@ -226,16 +226,16 @@ class BTreeStressTest {
 
   private void run(int pageSize, int frames, Translation translation, int writers, int operations)
       throws Exception {
-    Roughness smooth = where.roughness(0);
+    UnreliableDeviceState smooth = where.deviceState(0);
     run(new TestTree(pageSize, frames, translation), smooth, writers, operations);
   }
 
-  private void run(TestTree tree, Roughness roughness, int writers, int operations)
+  private void run(TestTree tree, UnreliableDeviceState deviceState, int writers, int operations)
       throws Exception {
     try (TestTree t = tree) {
-      roughness.faults(false);
+      deviceState.faults(false);
       fill(t);
-      roughness.faults(true);
+      deviceState.faults(true);
       for (int i = 0; i < writers; i++) {
         start(i, writer(t, i, writers, operations));
       }
@@ -254,7 +254,7 @@ class BTreeStressTest {
             }
           });
       join(writers);
-      roughness.faults(false);
+      deviceState.faults(false);
       t.freeStrays();
       t.verify();
       // After deleting everything the tree must be an empty root, without lost pages.
@@ -279,30 +279,30 @@ class BTreeStressTest {
 
   @ParameterizedTest
   @EnumSource
-  void inSurroundings(Surroundings surroundings) {
-    surroundings.each(
+  void inEnvironment(TestEnvironment environment) {
+    environment.each(
         1,
-        (roughness, seed) -> {
-          where = surroundings;
+        (deviceState, seed) -> {
+          where = environment;
           stop.set(false);
           threads.clear();
           run(
-              surroundings.making(
+              environment.making(
                   () ->
                       new TestTree(
-                          roughness.on(new MemoryDevice()),
+                          deviceState.on(new MemoryDevice()),
                           Records.with(
                               PoolConfig.ofFrames(
-                                  surroundings.pageSize(),
-                                  surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                                  environment.pageSize(),
+                                  environment.smallest() ? PoolConfig.FRAMES_MIN : 256,
                                   // Except DIRECT, which needs memory for the whole file.
                                   Translation.values()[
                                       (int) (seed % (Translation.values().length - 1))]),
                               "frameHints",
-                              surroundings.hints()))),
-              roughness,
+                              environment.hints()))),
+              deviceState,
               2,
-              surroundings.steps(20_000));
+              environment.steps(20_000));
         });
   }
 

@@ -15,7 +15,7 @@ import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
 import io.fovea.support.Records;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
 import io.fovea.txn.FaultInjection;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -225,10 +225,10 @@ class ChildHintsTest {
   /** Inner nodes in the file are the same with and without hints. */
   @ParameterizedTest
   @EnumSource(names = {"WITHOUT_HINTS", "PLAIN", "POISONED_HINTS"})
-  void hintsAreNotWritten(Surroundings surroundings) {
+  void hintsAreNotWritten(TestEnvironment environment) {
     MemoryDevice device = new MemoryDevice();
     TestTree t =
-        surroundings.making(() -> tree(device, surroundings.hints(), Translation.PREDICTIVE, 256));
+        environment.making(() -> tree(device, environment.hints(), Translation.PREDICTIVE, 256));
     readAll(t);
     AllocatorState state = t.pool.allocatorState();
     t.pool.close();

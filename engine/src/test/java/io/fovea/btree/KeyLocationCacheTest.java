@@ -166,7 +166,7 @@ class KeyLocationCacheTest {
     Random random = new Random(5);
     for (int round = 0; round < 8; round++) {
       right(places, tree, 0, 2 * N, 3);
-      PlacePoison.poison(places, random);
+      KeyLocationPoison.poison(places, random);
     }
     right(places, tree, 0, 2 * N, 3);
   }

@@ -10,8 +10,8 @@ import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import io.fovea.support.Records;
-import io.fovea.support.Roughness;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableDeviceState;
 import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,7 +36,7 @@ class PoolModelTest {
   private static final class Run {
     final TestDevice device = new TestDevice();
     final BlockDevice seen;
-    final Surroundings surroundings;
+    final TestEnvironment environment;
     final Map<Long, Long> model = new TreeMap<>();
     final List<Long> pids = new ArrayList<>();
     final Random random;
@@ -51,10 +51,10 @@ class PoolModelTest {
         Replacement replacement,
         int pagesMax,
         long seed,
-        Surroundings surroundings,
-        Roughness roughness) {
-      this.surroundings = surroundings;
-      this.seen = roughness.on(device);
+        TestEnvironment environment,
+        UnreliableDeviceState deviceState) {
+      this.environment = environment;
+      this.seen = deviceState.on(device);
       this.kind = kind;
       this.replacement = replacement;
       this.pagesMax = pagesMax;
@@ -71,7 +71,7 @@ class PoolModelTest {
 
     /** Repeats an action as long as its exceptions are device errors. */
     void retryingDeviceErrors(Runnable what) {
-      surroundings.patiently(what);
+      environment.patiently(what);
     }
 
     long any() {
@@ -88,26 +88,26 @@ class PoolModelTest {
       @ForAll @IntRange(min = 10, max = 400) int pagesMax,
       @ForAll long seed) {
     Assume.that(kind != Translation.DIRECT); // needs memory for the whole file: DirectTest
-    Surroundings plain = Surroundings.PLAIN;
-    run(new Run(kind, replacement, pagesMax, seed, plain, plain.roughness(seed)), STEPS);
+    TestEnvironment plain = TestEnvironment.PLAIN;
+    run(new Run(kind, replacement, pagesMax, seed, plain, plain.deviceState(seed)), STEPS);
   }
 
   @ParameterizedTest
   @EnumSource
-  void behavesLikeAMapInSurroundings(Surroundings surroundings) {
+  void behavesLikeAMapInEnvironments(TestEnvironment environment) {
     long[] readsFailed = {0};
-    surroundings.each(
+    environment.each(
         3,
-        (roughness, seed) -> {
+        (deviceState, seed) -> {
           // All but the last: DIRECT needs memory for the whole file.
           Translation kind = Translation.values()[(int) (seed % (Translation.values().length - 1))];
           Replacement replacement = Replacement.values()[(int) (seed % 2)];
           run(
-              new Run(kind, replacement, 400, seed, surroundings, roughness),
-              surroundings.steps(STEPS));
-          readsFailed[0] += roughness.readsFailed();
+              new Run(kind, replacement, 400, seed, environment, deviceState),
+              environment.steps(STEPS));
+          readsFailed[0] += deviceState.readsFailed();
         });
-    assertEquals(surroundings.failsReads(), readsFailed[0] > 0);
+    assertEquals(environment.failsReads(), readsFailed[0] > 0);
   }
 
   private static void run(Run run, int steps) {
@@ -116,7 +116,7 @@ class PoolModelTest {
         step(run);
       } catch (FoveaException e) {
         assertTrue(
-            run.failing && e instanceof StorageException || run.surroundings.mayThrow(e),
+            run.failing && e instanceof StorageException || run.environment.mayThrow(e),
             () -> "nothing failed, but " + e);
       }
     }

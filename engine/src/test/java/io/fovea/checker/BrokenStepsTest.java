@@ -615,10 +615,10 @@ class BrokenStepsTest {
           Step.VALIDATION, Step.FOREIGN_LOCKS, Step.MISSING_ENTRY_READ, Step.WORDS_BEFORE_COPIES);
 
   /**
-   * Excludes the two steps of the log, which {@code BrokenTest} and {@code InFlightGroupsTest}
-   * test; the steps of scans by leaves and of single reads, which were not tried at random; and
-   * steps whose omission random load detects rarely or never: BLIND_WRITE_ITEM, SUCCESSOR_RECHECK,
-   * GAP_LEAF and UPPER_ITEM_RECHECK.
+   * Excludes the two steps of the log, which {@code CrashExplorerTest} and {@code
+   * InFlightGroupsTest} test; the steps of scans by leaves and of single reads, which were not
+   * tried at random; and steps whose omission random load detects rarely or never:
+   * BLIND_WRITE_ITEM, SUCCESSOR_RECHECK, GAP_LEAF and UPPER_ITEM_RECHECK.
    */
   @ParameterizedTest
   @EnumSource(
@@ -637,7 +637,7 @@ class BrokenStepsTest {
       })
   void isFoundAtRandom(Step broken) {
     assumeTrue(SOON.contains(broken) || SerializabilityTest.MINUTES > 0, "only in the long form");
-    Quiet.please();
+    EngineLog.silence();
     FaultInjection faults =
         FaultInjection.without(broken)
             .with(

@@ -36,7 +36,7 @@ class CrashHistoryTest {
   @ParameterizedTest
   @EnumSource(names = {"SYNC", "ASYNC"})
   void isSerializableOverCrashes(Durability durability) {
-    Quiet.please();
+    EngineLog.silence();
     long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
     Totals totals = new Totals();
     long seed = SerializabilityTest.SEED;
@@ -52,7 +52,7 @@ class CrashHistoryTest {
   /** Checks the checker: commits that ASYNC loses must show when SYNC's guarantee is required. */
   @Test
   void lostCommitsAreDetected() {
-    Quiet.please();
+    EngineLog.silence();
     for (long seed = 1; seed <= SEEDS_MAX; seed++) {
       Checker.Report report = history(Durability.ASYNC, seed, true);
       if (report.has(Kind.LOST_COMMIT) || report.has(Kind.LOST_UPDATE)) {

@@ -98,7 +98,7 @@ class EdnTest {
 
   @Test
   void randomHistoriesHaveTheFormat() {
-    Quiet.please();
+    EngineLog.silence();
     Setup setup = Setup.usual("edn");
     History h;
     try (Database db = setup.open(new SimDisk(1))) {

@@ -199,7 +199,7 @@ class ExpiryHistoryTest {
   }
 
   private static void found(String test, boolean sweeps, long by, Duration interval) {
-    Quiet.please();
+    EngineLog.silence();
     for (int round = 1; round <= ROUNDS_MAX; round++) {
       WrongClock liar = new WrongClock(new SetClock(1_000_000), sweeps, by);
       Setup setup =

@@ -86,7 +86,7 @@ class MatrixTest {
   }
 
   private static void rounds(String test, Setup setup, Round round) {
-    Quiet.please();
+    EngineLog.silence();
     long pairs = Math.max(1, pairs().count());
     long share = TimeUnit.MINUTES.toNanos(MINUTES) / (TESTS * pairs);
     long end = System.nanoTime() + share;

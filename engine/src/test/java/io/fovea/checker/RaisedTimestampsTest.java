@@ -34,7 +34,7 @@ class RaisedTimestampsTest {
 
   @Test
   void unlockedItemsMayBeRaised() {
-    Quiet.please();
+    EngineLog.silence();
     long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
     Totals totals = new Totals();
     AtomicLong raised = new AtomicLong();
@@ -90,7 +90,7 @@ class RaisedTimestampsTest {
   @Tag("slow")
   @Test
   void lockedItemsMustNotBeRaised() {
-    Quiet.please();
+    EngineLog.silence();
     AtomicReference<TxEngine> engine = new AtomicReference<>();
     FaultInjection raising =
         FaultInjection.NONE.with(

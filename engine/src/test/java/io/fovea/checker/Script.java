@@ -46,7 +46,7 @@ final class Script implements AutoCloseable {
 
   Script(Setup setup) {
     this.setup = setup;
-    Quiet.please();
+    EngineLog.silence();
     FaultInjection.Probe asked = setup.faults().probe();
     FaultInjection.Probe mine =
         (at, locked) -> {

@@ -184,7 +184,7 @@ class SeatCheckerTest {
   @ParameterizedTest
   @EnumSource(names = {"VALIDATION", "MISSING_ENTRY_READ"})
   void isFoundAtRandom(Step broken) throws InterruptedException {
-    Quiet.please();
+    EngineLog.silence();
     Setup setup = Setup.usual("broken").faults(FaultInjection.without(broken));
     for (int round = 1; round <= ROUNDS_MAX; round++) {
       if (!SeatChecker.check(Seats.HOT, history(setup, round)).clean()) {

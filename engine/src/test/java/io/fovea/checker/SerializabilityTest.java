@@ -45,7 +45,7 @@ class SerializabilityTest {
   @ParameterizedTest
   @MethodSource("setups")
   void isSerializable(Setup setup) {
-    Quiet.please();
+    EngineLog.silence();
     long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(MINUTES);
     Totals totals = new Totals();
     long seed = SEED;

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * Runs all kinds of work for a given time, and reports which resources it holds after the first
  * part and at the end. {@link ChurnTest} starts it.
  *
- * <p>Usage: {@code Churn DIRECTORY SECONDS FIRST_SECONDS SEED [DEED,DEED,...]}.
+ * <p>Usage: {@code Churn DIRECTORY SECONDS FIRST_SECONDS SEED [ACTIVITY,ACTIVITY,...]}.
  *
  * <pre>
  *   first KIND=N ...        counts by kind in the first part
@@ -38,7 +38,7 @@ final class Churn {
   private static final int WORKERS = 4;
 
   /** After this many operations a worker's thread ends and is replaced. */
-  private static final int DEEDS_OF_A_THREAD = 20;
+  private static final int ACTIVITIES_OF_A_THREAD = 20;
 
   /** The minimum count of each kind before the first measurement, and again after it. */
   private static final int LEAST_TIMES = 3;
@@ -49,9 +49,9 @@ final class Churn {
   private final Database db;
   private final Path dir;
   private final long seed;
-  private final List<Deed> deck = new ArrayList<>();
-  private final Set<Deed> deeds;
-  private final AtomicLongArray done = new AtomicLongArray(Deed.values().length);
+  private final List<Activity> deck = new ArrayList<>();
+  private final Set<Activity> activities;
+  private final AtomicLongArray done = new AtomicLongArray(Activity.values().length);
   private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
 
   /** Operations hold the read lock; the holder of the write lock runs alone. */
@@ -59,12 +59,12 @@ final class Churn {
 
   private volatile boolean stop;
 
-  private Churn(Database db, Path dir, long seed, Set<Deed> deeds) {
+  private Churn(Database db, Path dir, long seed, Set<Activity> activities) {
     this.db = db;
     this.dir = dir;
     this.seed = seed;
-    this.deeds = deeds;
-    for (Deed d : deeds) {
+    this.activities = activities;
+    for (Activity d : activities) {
       for (int i = 0; i < d.weight; i++) {
         deck.add(d);
       }
@@ -77,22 +77,22 @@ final class Churn {
     long seconds = Long.parseLong(args[1]);
     long first = Long.parseLong(args[2]);
     long seed = Long.parseLong(args[3]);
-    Set<Deed> deeds = EnumSet.allOf(Deed.class);
+    Set<Activity> activities = EnumSet.allOf(Activity.class);
     if (args.length > 4) {
-      deeds = EnumSet.noneOf(Deed.class);
+      activities = EnumSet.noneOf(Activity.class);
       for (String name : args[4].split(",", -1)) {
-        deeds.add(Deed.valueOf(name));
+        activities.add(Activity.valueOf(name));
       }
     }
     Files.createDirectories(dir);
     PrintStream out = System.out;
     long records;
-    try (Database db = Database.open(dir.resolve("churn.fovea"), Deeds.options())) {
-      Deeds.prepare(db, WORKERS);
-      records = new Churn(db, dir, seed, deeds).run(out, seconds, first);
+    try (Database db = Database.open(dir.resolve("churn.fovea"), Activities.options())) {
+      Activities.prepare(db, WORKERS);
+      records = new Churn(db, dir, seed, activities).run(out, seconds, first);
     }
     // Reopen the database and verify that it is the same.
-    try (Database db = Database.open(dir.resolve("churn.fovea"), Deeds.options())) {
+    try (Database db = Database.open(dir.resolve("churn.fovea"), Activities.options())) {
       VerifyReport report = db.verify();
       if (!report.ok() || report.records() != records) {
         throw new AssertionError("after reopening, " + records + " records expected: " + report);
@@ -148,7 +148,7 @@ final class Churn {
 
   /** Waits without a limit; the test has a timeout. */
   private boolean eachWasDone(long[] before) {
-    for (Deed d : deeds) {
+    for (Activity d : activities) {
       if (done.get(d.ordinal()) - before[d.ordinal()] < LEAST_TIMES) {
         return false;
       }
@@ -160,7 +160,7 @@ final class Churn {
   private void largest() throws Exception {
     moving.writeLock().lock();
     try {
-      Deeds.largest(db);
+      Activities.largest(db);
     } finally {
       moving.writeLock().unlock();
     }
@@ -170,12 +170,12 @@ final class Churn {
   private ResourceUsage look(PrintStream out, String counts, String usage) throws Exception {
     moving.writeLock().lock();
     try {
-      Deeds.settle(db);
+      Activities.settle(db);
       // Twice: the second one may trim the log to which the first one's superblock refers.
       db.checkpoint();
       db.checkpoint();
       StringBuilder line = new StringBuilder(counts);
-      for (Deed d : deeds) {
+      for (Activity d : activities) {
         line.append(' ').append(d).append('=').append(done.get(d.ordinal()));
       }
       out.println(line);
@@ -191,14 +191,14 @@ final class Churn {
 
   private void generations(int worker) {
     Random r = new Random(seed * 17 + worker);
-    Deeds mine = new Deeds(db, dir, worker, seed);
+    Activities mine = new Activities(db, dir, worker, seed);
     while (!stop && failure.get() == null) {
       Thread t =
           Thread.ofPlatform()
-              .name("churn-" + worker + "-hand")
+              .name("churn-" + worker + "-worker")
               .start(
                   () -> {
-                    for (int i = 0; i < DEEDS_OF_A_THREAD && !stop; i++) {
+                    for (int i = 0; i < ACTIVITIES_OF_A_THREAD && !stop; i++) {
                       one(mine, deck.get(r.nextInt(deck.size())));
                     }
                   });
@@ -210,15 +210,15 @@ final class Churn {
     }
   }
 
-  private void one(Deeds mine, Deed deed) {
+  private void one(Activities mine, Activity activity) {
     moving.readLock().lock();
     try {
       if (failure.get() == null) {
-        mine.run(deed);
-        done.incrementAndGet(deed.ordinal());
+        mine.run(activity);
+        done.incrementAndGet(activity.ordinal());
       }
     } catch (Throwable e) {
-      failure.compareAndSet(null, new AssertionError(deed + " failed", e));
+      failure.compareAndSet(null, new AssertionError(activity + " failed", e));
     } finally {
       moving.readLock().unlock();
     }

@@ -31,8 +31,9 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  * end, heap, native memory, descriptors, mappings and files must be at the level they had after the
  * first part, and the contents must be right.
  *
- * <p>{@code -Dchurn.seconds=N} in total, {@code -Dchurn.seed=N}, {@code -Dchurn.deeds=KIND,KIND}
- * for some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
+ * <p>{@code -Dchurn.seconds=N} in total, {@code -Dchurn.seed=N}, {@code
+ * -Dchurn.activities=KIND,KIND} for some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at
+ * the end.
  */
 @Tag("slow")
 @Order(1)
@@ -117,14 +118,14 @@ class ChurnTest {
     Map<String, Long> first = ResourceUsage.parse(there(said.get("first"), about));
     Map<String, Long> all = ResourceUsage.parse(there(said.get("all"), about));
     assertNotNull(said.get("verified"), about);
-    long deeds = 0;
+    long activities = 0;
     for (Map.Entry<String, Long> e : all.entrySet()) {
       long more = e.getValue() - first.getOrDefault(e.getKey(), 0L);
       assertTrue(
           more > 0, () -> e.getKey() + " was never executed after the first measurement: " + about);
-      deeds += more;
+      activities += more;
     }
-    report(early, late, all, deeds);
+    report(early, late, all, activities);
     List<String> wrong = wrong(early, late);
     assertTrue(
         wrong.isEmpty(),
@@ -164,7 +165,7 @@ class ChurnTest {
 
   /** Reports what was done, and what has grown by how much in total and per operation. */
   private static void report(
-      Map<String, Long> early, Map<String, Long> late, Map<String, Long> all, long deeds) {
+      Map<String, Long> early, Map<String, Long> late, Map<String, Long> all, long activities) {
     StringBuilder left = new StringBuilder();
     for (String name : ALLOWANCES.keySet()) {
       long more = late.getOrDefault(name, 0L) - early.getOrDefault(name, 0L);
@@ -175,7 +176,8 @@ class ChurnTest {
             .append(more);
       }
     }
-    long heap = (late.getOrDefault("heap", 0L) - early.getOrDefault("heap", 0L)) * 1024 / deeds;
+    long heap =
+        (late.getOrDefault("heap", 0L) - early.getOrDefault("heap", 0L)) * 1024 / activities;
     SoakReport.line(
         "ChurnTest.holdsNothingBack",
         "seed "
@@ -187,7 +189,7 @@ class ChurnTest {
             + " s, done "
             + all
             + "; growth by "
-            + deeds
+            + activities
             + " operations after the first part (sizes in KiB): "
             + (left.isEmpty() ? "nothing" : left)
             + "; heap "
@@ -225,7 +227,7 @@ class ChurnTest {
             Long.toString(SECONDS),
             Long.toString(FIRST_SECONDS),
             Long.toString(SEED)));
-    String some = System.getProperty("churn.deeds");
+    String some = System.getProperty("churn.activities");
     if (some != null) {
       command.add(some);
     }

@@ -2,7 +2,7 @@
  * Finds leaks: a process repeats all kinds of work and measures what it holds.
  *
  * <pre>
- *   ChurnTest ──starts──► Churn ──threads──► Deed        one kind of work, with its own check
+ *   ChurnTest ──starts──► Churn ──threads──► Activity        one kind of work, with its own check
  *       ▲                   │ all stop, twice
  *       └──── lines ──── ResourceUsage                   heap, memory, descriptors, files ...
  * </pre>

@@ -46,10 +46,10 @@ class ChangesKillTest {
     for (int kill = 0; kill < KILLS; kill++) {
       batches += followed(file, copy, CrashTest.SEED * 100 + kill, 20 + random.nextInt(200));
       if (kill % 2 == 1) {
-        assertTrue(Followed.compare(file, copy) > 0);
+        assertTrue(ChangeFeedProcess.compare(file, copy) > 0);
       }
     }
-    long records = Followed.compare(file, copy);
+    long records = ChangeFeedProcess.compare(file, copy);
     SoakReport.line(
         "ChangesKillTest.copyResumesAfterKills",
         KILLS + " kills of a process, " + batches + " batches, " + records + " records");
@@ -70,7 +70,7 @@ class ChangesKillTest {
                     "-Djava.util.logging.config.file=" + quiet,
                     "-cp",
                     System.getProperty("java.class.path"),
-                    Followed.class.getName(),
+                    ChangeFeedProcess.class.getName(),
                     file.toString(),
                     copy.toString(),
                     Long.toString(seed)))

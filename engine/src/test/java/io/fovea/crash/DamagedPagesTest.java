@@ -56,7 +56,7 @@ class DamagedPagesTest {
   /** Returns a database that contains every kind of node that is damaged here. */
   private static final long SEED = 1;
 
-  private static DeepBase.Base clean;
+  private static DeepTreeFixture.Base clean;
   private static long root;
 
   /** The number of records that a full scan returns. */
@@ -74,7 +74,7 @@ class DamagedPagesTest {
 
   @BeforeAll
   static void make() {
-    clean = DeepBase.make(true, SEED);
+    clean = DeepTreeFixture.make(true, SEED);
     Session s = new Session(clean.disk().copy(), Session.small(), false, clean.state());
     s.open();
     root = SimDatabase.root(s.db(), "bytes");
@@ -119,7 +119,7 @@ class DamagedPagesTest {
   private static void write(Database db) {
     RowTable t = db.table(clean.state().tables.get("bytes").spec("bytes"));
     for (int i = 0; i < 220; i++) {
-      byte[] key = DeepBase.key(i).bytes();
+      byte[] key = DeepTreeFixture.key(i).bytes();
       for (int k = 0; k < 3; k++) {
         byte[] more = Arrays.copyOf(key, key.length + 1);
         more[key.length] = (byte) ('0' + k);
@@ -225,13 +225,13 @@ class DamagedPagesTest {
     // Pages with an image in the log are restored without the damage being noticed, so some bases
     // show none.
     for (long seed = SEED; noticed == 0 && seed < SEED + 8; seed++) {
-      noticed = childrenOfTheSameLevel(DeepBase.make(false, seed));
+      noticed = childrenOfTheSameLevel(DeepTreeFixture.make(false, seed));
     }
     assertTrue(noticed > 0, "no recovery reached a damaged page");
   }
 
   /** Returns how many openings detect a node whose children are itself. */
-  private int childrenOfTheSameLevel(DeepBase.Base killed) {
+  private int childrenOfTheSameLevel(DeepTreeFixture.Base killed) {
     int noticed = 0;
     for (long pid : new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.INNER, -1)) {
       SimDisk one = killed.disk().copy();
@@ -276,7 +276,7 @@ class DamagedPagesTest {
         RowTable t = s.db().table(clean.state().tables.get("bytes").spec("bytes"));
         boolean stopped = false;
         for (int i = 0; i < 220; i++) {
-          byte[] key = DeepBase.key(i).bytes();
+          byte[] key = DeepTreeFixture.key(i).bytes();
           try {
             s.db()
                 .run(
@@ -310,13 +310,13 @@ class DamagedPagesTest {
     int noticed = 0;
     // As in recoveryReachesAChildOfTheSameLevel.
     for (long seed = SEED; noticed == 0 && seed < SEED + 8; seed++) {
-      noticed = leavesWithOneRecord(DeepBase.make(false, seed));
+      noticed = leavesWithOneRecord(DeepTreeFixture.make(false, seed));
     }
     assertTrue(noticed > 0, "no recovery reached a damaged page");
   }
 
   /** Returns how many openings detect a leaf with a record count of one. */
-  private int leavesWithOneRecord(DeepBase.Base killed) {
+  private int leavesWithOneRecord(DeepTreeFixture.Base killed) {
     int noticed = 0;
     for (long pid : new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.LEAF, 0)) {
       SimDisk one = withOneRecord(killed.disk(), pid);

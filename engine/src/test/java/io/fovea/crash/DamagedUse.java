@@ -245,7 +245,7 @@ final class DamagedUse {
     if (table[0] != null) {
       Table<byte[], byte[]> t = table[0].bytes();
       for (int i = 0; i < 60; i++) {
-        byte[] key = DeepBase.key(r.nextInt(220)).bytes();
+        byte[] key = DeepTreeFixture.key(r.nextInt(220)).bytes();
         int kind = r.nextInt(6);
         int length = r.nextInt(8) == 0 ? 1100 + r.nextInt(9000) : r.nextInt(1000);
         attempt(

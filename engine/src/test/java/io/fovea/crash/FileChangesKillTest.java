@@ -67,7 +67,7 @@ class FileChangesKillTest {
   private void kills(String name, long changeRetentionBytes) throws Exception {
     file = dir.resolve("db");
     copy = dir.resolve("copy");
-    Followed.makeBoth(file, copy, changeRetentionBytes);
+    ChangeFeedProcess.makeBoth(file, copy, changeRetentionBytes);
     Random random = new Random(CrashTest.SEED);
     Process writer = null;
     Process follower = null;
@@ -87,14 +87,14 @@ class FileChangesKillTest {
           writer = null;
         }
         if (whom != 1 || !goesOn) {
-          kill(follower, "follower", goesOn ? 137 : Followed.LOST);
+          kill(follower, "follower", goesOn ? 137 : ChangeFeedProcess.LOST);
           follower = null;
         }
         if (!goesOn) {
           lost++;
-          Followed.startOver(file, copy, changeRetentionBytes);
+          ChangeFeedProcess.startOver(file, copy, changeRetentionBytes);
         } else if (writer == null && follower == null && random.nextBoolean()) {
-          Followed.compareFromFiles(file, copy, changeRetentionBytes);
+          ChangeFeedProcess.compareFromFiles(file, copy, changeRetentionBytes);
         }
       }
       if (writer != null) {
@@ -105,7 +105,7 @@ class FileChangesKillTest {
       }
       writer = null;
       follower = null;
-      long records = Followed.compareFromFiles(file, copy, changeRetentionBytes);
+      long records = ChangeFeedProcess.compareFromFiles(file, copy, changeRetentionBytes);
       SoakReport.line(
           "FileChangesKillTest." + name,
           "seed "
@@ -151,7 +151,7 @@ class FileChangesKillTest {
     assertTrue(p.waitFor(2, TimeUnit.MINUTES));
     int code = p.exitValue();
     // A follower that fell behind may report it before the kill.
-    boolean well = code == expected || who.equals("follower") && code == Followed.LOST;
+    boolean well = code == expected || who.equals("follower") && code == ChangeFeedProcess.LOST;
     assertTrue(well, () -> who + " ended with " + code + ": " + errors(who));
   }
 
@@ -176,7 +176,7 @@ class FileChangesKillTest {
                 "-Djava.util.logging.config.file=" + quiet,
                 "-cp",
                 System.getProperty("java.class.path"),
-                Followed.class.getName(),
+                ChangeFeedProcess.class.getName(),
                 file.toString(),
                 copy.toString(),
                 Long.toString(seed),

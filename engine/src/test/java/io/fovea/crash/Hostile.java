@@ -324,7 +324,8 @@ final class Hostile {
   }
 
   /** Forges pages and checks the answers. */
-  private static void pages(DeepBase.Base base, Hostile h, int i, long seed, Outcomes outcomes) {
+  private static void pages(
+      DeepTreeFixture.Base base, Hostile h, int i, long seed, Outcomes outcomes) {
     SimDisk disk = base.disk().copy();
     PageForger forger = new PageForger(disk, h.what);
     for (int times = 1 + h.r.nextInt(2); times > 0; times--) {
@@ -353,8 +354,10 @@ final class Hostile {
     watch(Long.getLong("crash.hang", 120));
     List<Base> bases =
         pages ? List.of() : List.of(base(true, seed), base(false, seed), base(false, seed + 1));
-    List<DeepBase.Base> deep =
-        pages ? List.of(DeepBase.make(true, seed), DeepBase.make(false, seed)) : List.of();
+    List<DeepTreeFixture.Base> deep =
+        pages
+            ? List.of(DeepTreeFixture.make(true, seed), DeepTreeFixture.make(false, seed))
+            : List.of();
     Outcomes outcomes = new Outcomes();
     for (int i = from; i < to; i++) {
       Hostile h = new Hostile(seed * 1_000_003 + i);

@@ -30,12 +30,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 class LostPagesTest {
   private static final int PAGE = PageForger.PAGE;
   private static final Sample SAMPLE = Sample.oneOf(3);
-  private static DeepBase.Base base;
+  private static DeepTreeFixture.Base base;
   private static long pages;
 
   @BeforeAll
   static void make() {
-    base = DeepBase.make(true, CrashTest.SEED);
+    base = DeepTreeFixture.make(true, CrashTest.SEED);
     Session s = new Session(base.disk().copy(), Session.small(), false, base.state());
     s.open();
     pages = s.db().verify().pages();

@@ -17,7 +17,7 @@ final class Acks {
             if (found < least[i]) {
               throw new Violation(
                   what
-                      + ": write of hand "
+                      + ": write of worker "
                       + i
                       + " "
                       + least[i]

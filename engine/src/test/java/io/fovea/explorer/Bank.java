@@ -82,8 +82,8 @@ final class Bank {
     return spec == null ? null : new Bank(db, spec);
   }
 
-  static void transfer(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  static void transfer(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     RowTable t = life.bank.table;
     int x = r.nextInt(ACCOUNTS);
     int y = (x + 1 + r.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
@@ -93,7 +93,7 @@ final class Bank {
     byte[] note = new byte[r.nextInt(400)];
     int group = r.nextInt(7);
     life.write(
-        hand,
+        worker,
         tx -> {
           Row p = t.row();
           Row q = t.row();
@@ -106,7 +106,7 @@ final class Bank {
           p.setLong(MONEY, p.getLong(MONEY) - amount).setInt(GROUP, group);
           q.setLong(MONEY, q.getLong(MONEY) + amount).setBytes(NOTE, note);
           if (swaps) {
-            t.update(tx, p.setLong(UNIQUE, -1 - hand.id));
+            t.update(tx, p.setLong(UNIQUE, -1 - worker.id));
             t.update(tx, q.setLong(UNIQUE, up));
             t.update(tx, p.setLong(UNIQUE, uq));
           } else if (moves) {
@@ -120,10 +120,10 @@ final class Bank {
         });
   }
 
-  static void sum(Life life, Hand hand) {
+  static void sum(Life life, Worker worker) {
     RowTable t = life.bank.table;
-    int how = hand.random.nextInt(4);
-    ScanOrder order = hand.random.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
+    int how = worker.random.nextInt(4);
+    ScanOrder order = worker.random.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
     life.<@Nullable Void>read(
         TxOptions::forReading,
         tx -> {
@@ -189,9 +189,9 @@ final class Bank {
   // ------------------------------------------------------------------------------ index builds
 
   /** Builds another index online, checks, renames and drops it; one at a time. */
-  static void index(Life life, Hand hand) {
+  static void index(Life life, Worker worker) {
     Database db = life.db;
-    Random r = hand.random;
+    Random r = worker.random;
     TableSpec there = db.describe("bank");
     for (IndexSpec i : there.indexes()) {
       if (i.name().startsWith("more")) {

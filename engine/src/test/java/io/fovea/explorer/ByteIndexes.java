@@ -31,8 +31,8 @@ final class ByteIndexes {
 
   private ByteIndexes() {}
 
-  static void step(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  static void step(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     Table<byte[], byte[]> t = life.db.table(SPEC).bytes();
     Index<Key, byte[], byte[]> index = t.index("by_number", Key.class);
     if (r.nextInt(4) == 0) {
@@ -59,7 +59,7 @@ final class ByteIndexes {
     boolean deletes = r.nextInt(4) == 0;
     try {
       life.write(
-          hand,
+          worker,
           tx -> {
             if (deletes) {
               t.delete(tx, key);

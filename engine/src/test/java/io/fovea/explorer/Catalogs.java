@@ -20,7 +20,7 @@ import io.fovea.schema.TableSpec;
 import java.util.Objects;
 import java.util.Random;
 
-/** Creates, changes and drops tables. Each hand has its own. */
+/** Creates, changes and drops tables. Each worker has its own. */
 final class Catalogs {
   private static final Layout.Definition D1 = Layout.define();
   private static final Field A1 = D1.int64("a");
@@ -35,15 +35,15 @@ final class Catalogs {
 
   private Catalogs() {}
 
-  private static String name(Hand hand) {
-    return "own" + hand.id;
+  private static String name(Worker worker) {
+    return "own" + worker.id;
   }
 
   /** Creates, fills, renames and drops a table with indexes, by calls of the database. */
-  static void table(Life life, Hand hand) {
+  static void table(Life life, Worker worker) {
     Database db = life.db;
-    Random r = hand.random;
-    String name = name(hand);
+    Random r = worker.random;
+    String name = name(worker);
     db.dropTable(name);
     db.dropTable(name + "x");
     TableSpec spec = TableSpec.of(name, KEY, LAYOUT1).with(IndexSpec.on("by_a", A1));
@@ -99,14 +99,14 @@ final class Catalogs {
   }
 
   /** Does the same in a transaction, which commits or not. */
-  static void inTransaction(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
-    String name = "tx" + hand.id;
-    byte[] key = Life.key("t/", hand.id);
+  static void inTransaction(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
+    String name = "tx" + worker.id;
+    byte[] key = Life.key("t/", worker.id);
     boolean renames = r.nextInt(4) == 0;
     int n = 1 + r.nextInt(60);
     life.write(
-        hand,
+        worker,
         tx -> {
           long there = Life.number(life.small.get(tx, key));
           if (there > 0) {
@@ -137,12 +137,12 @@ final class Catalogs {
   }
 
   /** Evolves a table from an older version to a newer one. */
-  static void evolve(Life life, Hand hand) {
+  static void evolve(Life life, Worker worker) {
     Database db = life.db;
-    String name = "ev" + hand.id;
+    String name = "ev" + worker.id;
     db.dropTable(name);
     RowTable old = db.table(TableSpec.of(name, KEY, LAYOUT1));
-    int n = 1 + hand.random.nextInt(100);
+    int n = 1 + worker.random.nextInt(100);
     db.run(tx -> fill(tx, old, 0, n));
     TableSpec spec =
         TableSpec.builder(name, KEY, LAYOUT2)
@@ -172,27 +172,27 @@ final class Catalogs {
   }
 
   /** Values of a sequence are distinct. */
-  static void sequence(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
-    long before = life.truth.sequenceTop();
+  static void sequence(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
+    long before = life.expected.sequenceTop();
     int n = 1 + r.nextInt(r.nextInt(10) == 0 ? 3_000 : 20);
     boolean inside = r.nextInt(3) == 0;
     if (inside) {
       life.write(
-          hand,
+          worker,
           tx -> {
             long first = life.ids.next();
-            life.given.take(first, 1);
-            life.truth.gave(first);
+            life.issued.take(first, 1);
+            life.expected.gave(first);
           });
       return;
     }
     long first = life.ids.next(n);
     Violation.unless(first > before, "the sequence returned " + first + " after " + before);
-    life.given.take(first, n);
-    life.truth.gave(first + n - 1);
-    if (hand.oneIn(20)) {
-      String name = "seq" + hand.id;
+    life.issued.take(first, n);
+    life.expected.gave(first + n - 1);
+    if (worker.oneIn(20)) {
+      String name = "seq" + worker.id;
       life.db.dropSequence(name);
       life.db.sequence(SequenceSpec.of(name).from(5).cached(3));
       Violation.same(5, life.db.sequence(name).next(), "first of " + name);

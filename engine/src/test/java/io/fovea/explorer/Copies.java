@@ -30,19 +30,19 @@ final class Copies {
   // ----------------------------------------------------------------------------------- snapshots
 
   /** Opens a snapshot, reads one again, or closes one. */
-  static void snapshot(Life life, Hand hand) {
-    life.state(Copies.class, Copies::new).snapshots(life, hand);
+  static void snapshot(Life life, Worker worker) {
+    life.state(Copies.class, Copies::new).snapshots(life, worker);
   }
 
-  private @Nullable Kept take(Hand hand) {
+  private @Nullable Kept take(Worker worker) {
     synchronized (kept) {
-      return kept.isEmpty() ? null : kept.remove(hand.random.nextInt(kept.size()));
+      return kept.isEmpty() ? null : kept.remove(worker.random.nextInt(kept.size()));
     }
   }
 
-  private void snapshots(Life life, Hand hand) {
-    Kept old = take(hand);
-    if (old == null || hand.oneIn(3)) {
+  private void snapshots(Life life, Worker worker) {
+    Kept old = take(worker);
+    if (old == null || worker.oneIn(3)) {
       Database s = life.db.snapshot();
       boolean done = false;
       try {
@@ -67,10 +67,10 @@ final class Copies {
       if (!now.equals(old.digest)) {
         throw new Violation("a snapshot has changed: it was " + old.digest + ", it is " + now);
       }
-      if (hand.oneIn(4)) {
-        Upkeep.require(life, old.snapshot.verify(), "verify of a snapshot");
+      if (worker.oneIn(4)) {
+        Maintenance.require(life, old.snapshot.verify(), "verify of a snapshot");
       }
-      keep = hand.random.nextBoolean();
+      keep = worker.random.nextBoolean();
     } finally {
       if (!keep) {
         old.snapshot.close();
@@ -85,26 +85,26 @@ final class Copies {
 
   // ------------------------------------------------------------------------------------- backups
 
-  static void backup(Life life, Hand hand) throws IOException {
-    life.state(Copies.class, Copies::new).backups(life, hand);
+  static void backup(Life life, Worker worker) throws IOException {
+    life.state(Copies.class, Copies::new).backups(life, worker);
   }
 
-  private void backups(Life life, Hand hand) throws IOException {
+  private void backups(Life life, Worker worker) throws IOException {
     Path own = life.scratch.resolve("backups");
     Files.createDirectories(own);
-    boolean adds = position != null && chain.size() < 4 && hand.random.nextBoolean();
+    boolean adds = position != null && chain.size() < 4 && worker.random.nextBoolean();
     if (!adds) {
       delete(own);
       chain.clear();
       position = null;
     }
     Path dir = own.resolve("b" + number++);
-    long[] least = life.truth.least(true);
+    long[] least = life.expected.least(true);
     BackupOptions how = BackupOptions.defaults();
     BackupReport report = life.db.backup(dir, adds ? how.since(position) : how);
     chain.add(dir);
     position = report.position();
-    if (position != null && hand.oneIn(2)) {
+    if (position != null && worker.oneIn(2)) {
       return;
     }
     Restore restore = Restore.from(chain.getFirst());
@@ -121,7 +121,7 @@ final class Copies {
             .expiry(e -> e.clock(life.clock));
     try {
       restore.to(restored.resolve("copy"), options);
-      Options readOnly = options.readOnly(hand.random.nextBoolean());
+      Options readOnly = options.readOnly(worker.random.nextBoolean());
       try (Database copy = Database.open(restored.resolve("copy"), readOnly)) {
         Life.checkAll(copy);
         Acks.require(copy, least, "a backup");

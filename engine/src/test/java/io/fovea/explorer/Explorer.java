@@ -131,7 +131,7 @@ final class Explorer {
               Round.suitable(setup, features),
               dir.resolve("round"),
               watchdog,
-              Truth.inMemory());
+              ExpectedState.inMemory());
       current = replay(s) + "\n" + setup;
       Throwable wrong = null;
       try {
@@ -180,9 +180,9 @@ final class Explorer {
   private int child(Setup setup, Set<Feature> features, Path dir) throws Exception {
     current = "child " + setup;
     Watchdog watchdog = new Watchdog(Integer.parseInt(arg("--hang", "90")), this::hang);
-    Truth truth = Truth.in(dir.resolve("truth"));
+    ExpectedState expected = ExpectedState.in(dir.resolve("expected"));
     Set<Feature> all = Round.suitable(setup, features);
-    Round round = new Round(setup, all, dir.resolve("files"), watchdog, truth);
+    Round round = new Round(setup, all, dir.resolve("files"), watchdog, expected);
     try {
       round.child(
           () -> {

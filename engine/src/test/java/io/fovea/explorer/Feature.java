@@ -33,14 +33,14 @@ enum Feature {
   EVOLVE(1, 2, Catalogs::evolve),
   LOAD(2, 2, Loads::load),
   LOAD_BESIDE(1, 2, Loads::beside),
-  // Upkeep.
-  COMPACT(2, 1, Upkeep::compact),
-  CHECKPOINT(1, 2, Upkeep::checkpoint),
-  VERIFY(1, 1, Upkeep::verify),
-  STATS(1, 4, Upkeep::stats),
+  // Maintenance.
+  COMPACT(2, 1, Maintenance::compact),
+  CHECKPOINT(1, 2, Maintenance::checkpoint),
+  VERIFY(1, 1, Maintenance::verify),
+  STATS(1, 4, Maintenance::stats),
   SNAPSHOT(3, 3, Copies::snapshot),
   BACKUP(1, 1, Copies::backup),
-  INTERRUPT(1, 1, Upkeep::interrupt),
+  INTERRUPT(1, 1, Maintenance::interrupt),
   FOLLOW(2, 1, Subscribers::follow),
   FOLLOW_FILE(2, 1, Subscribers::followFile),
   TYPED(4, 64, Typed::step),
@@ -48,7 +48,7 @@ enum Feature {
   MAP(3, 64, Maps::step),
   EXPIRY(1, 2, Sessions::drop),
   LISTEN(1, 1, Listeners::step),
-  NEIGHBOUR(1, 1, Neighbours::step),
+  NEIGHBOUR(1, 1, SharedBuffers::step),
   BYTE_INDEX(4, 64, ByteIndexes::step),
   MISUSE(1, 2, Misuses::step),
   // Events of the whole database.
@@ -65,7 +65,7 @@ enum Feature {
     this(
         0,
         1,
-        (life, hand) -> {
+        (life, worker) -> {
           throw new AssertionError("no step");
         });
   }

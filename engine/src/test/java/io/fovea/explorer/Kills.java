@@ -48,7 +48,7 @@ final class Kills {
           setup++;
         } while (!setup(setup).survivesKills());
         Copies.delete(dir.resolve("files"));
-        Files.deleteIfExists(dir.resolve("truth"));
+        Files.deleteIfExists(dir.resolve("expected"));
       }
       status = one(dir, setup, 1 + r.nextInt(r.nextBoolean() ? 20 : 200), i);
     }

@@ -81,22 +81,22 @@ final class Leases {
     return "name " + n;
   }
 
-  static void step(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  static void step(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     if (r.nextInt(4) == 0) {
       life.pass(r.nextInt(40));
     }
     if (r.nextInt(8) == 0) {
       life.db.sweepExpired();
     } else if (r.nextBoolean()) {
-      step(life, hand, objects(life.db));
+      step(life, worker, objects(life.db));
     } else {
-      step(life, hand, bytes(life.db));
+      step(life, worker, bytes(life.db));
     }
   }
 
-  private static <K, V> void step(Life life, Hand hand, Form<K, V> form) throws Exception {
-    Random r = hand.random;
+  private static <K, V> void step(Life life, Worker worker, Form<K, V> form) throws Exception {
+    Random r = worker.random;
     Table<K, V> t = form.table;
     if (r.nextInt(4) == 0) {
       long before = life.clock.millis();
@@ -121,7 +121,7 @@ final class Leases {
     byte[] small = Life.key(form.prefix, id);
     try {
       life.write(
-          hand,
+          worker,
           tx -> {
             K key = form.key.apply(id);
             long end = Life.number(life.small.get(tx, small));

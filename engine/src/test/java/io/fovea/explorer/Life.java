@@ -67,7 +67,7 @@ final class Life {
 
   final Setup setup;
   final Database db;
-  final Truth truth;
+  final ExpectedState expected;
   final SetClock clock;
   final Path scratch;
 
@@ -79,10 +79,10 @@ final class Life {
 
   final Set<Feature> features;
 
-  /** The features from which hands choose their steps, repeated by weight. */
+  /** The features from which workers choose their steps, repeated by weight. */
   private volatile List<Feature> deck = List.of();
 
-  final List<Hand> hands;
+  final List<Worker> workers;
   final Overlaps overlaps;
   final Watchdog watchdog;
   final Bank bank;
@@ -108,7 +108,7 @@ final class Life {
 
   volatile boolean stop;
   final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
-  final Given given = new Given();
+  final IssuedValues issued = new IssuedValues();
   final AtomicLong steps = new AtomicLong();
   final Map<String, AtomicLong> refusals = new ConcurrentHashMap<>();
   private final Map<Class<?>, Object> states = new ConcurrentHashMap<>();
@@ -117,13 +117,13 @@ final class Life {
   Life(Round round, Database db, @Nullable Path file) {
     this.setup = round.setup;
     this.db = db;
-    this.truth = round.truth;
+    this.expected = round.expected;
     this.clock = round.clock;
     this.scratch = round.scratch;
     this.file = file;
     this.share = round.share;
     this.features = round.features;
-    this.hands = round.hands;
+    this.workers = round.workers;
     this.overlaps = round.overlaps;
     this.watchdog = round.watchdog;
     for (Feature f : Feature.values()) {
@@ -141,7 +141,7 @@ final class Life {
   /** Advances the clock, for rows that expire. */
   void pass(long millis) {
     clock.pass(millis);
-    truth.clock(clock.millis());
+    expected.clock(clock.millis());
   }
 
   /** Returns a feature's state for this opening. */
@@ -151,7 +151,7 @@ final class Life {
 
   // ------------------------------------------------------------------------------------- threads
 
-  /** Makes hands choose steps of these features from now on. */
+  /** Makes workers choose steps of these features from now on. */
   private void deal(Collection<Feature> some) {
     List<Feature> all = new ArrayList<>();
     for (Feature f : some) {
@@ -162,7 +162,7 @@ final class Life {
     deck = all;
   }
 
-  /** Makes hands choose from a few features, at least one of which has its own steps. */
+  /** Makes workers choose from a few features, at least one of which has its own steps. */
   List<Feature> narrow(Random random, int max) {
     List<Feature> all = new ArrayList<>(features);
     all.removeIf(f -> f.weight == 0);
@@ -176,7 +176,7 @@ final class Life {
   void await(Feature f, long nanosMax) {
     long until = System.nanoTime() + nanosMax;
     while (!stop && System.nanoTime() < until) {
-      for (Hand h : hands) {
+      for (Worker h : workers) {
         if ((h.busy & 1L << f.ordinal()) != 0) {
           return;
         }
@@ -186,49 +186,49 @@ final class Life {
   }
 
   /** Does steps until it is stopped. */
-  void work(Hand hand) {
-    hand.thread = Thread.currentThread();
+  void work(Worker worker) {
+    worker.thread = Thread.currentThread();
     try {
       while (!stop && failure.get() == null) {
-        step(hand);
+        step(worker);
       }
     } catch (Throwable t) {
       fail(new Violation("a step escaped", t));
     } finally {
-      hand.busy = 0;
-      hand.thread = null;
+      worker.busy = 0;
+      worker.thread = null;
     }
   }
 
-  private void step(Hand hand) {
+  private void step(Worker worker) {
     List<Feature> all = deck;
-    Feature f = all.get(hand.random.nextInt(all.size()));
+    Feature f = all.get(worker.random.nextInt(all.size()));
     Semaphore place = places.get(f);
     if (!place.tryAcquire()) {
       LockSupport.parkNanos(50_000); // there may be no other step
       return;
     }
     try {
-      perform(f, hand, f.step);
+      perform(f, worker, f.step);
     } finally {
       place.release();
     }
   }
 
-  void perform(Feature f, Hand hand, Step step) {
-    long before = hand.busy;
-    overlaps.begins(f, hands);
+  void perform(Feature f, Worker worker, Step step) {
+    long before = worker.busy;
+    overlaps.begins(f, workers);
     besideEndings(f);
-    hand.since = watchdog.ticks();
-    hand.limited = false;
-    hand.busy = before | 1L << f.ordinal();
+    worker.since = watchdog.ticks();
+    worker.limited = false;
+    worker.busy = before | 1L << f.ordinal();
     try {
-      step.run(this, hand);
+      step.run(this, worker);
       overlaps.done.incrementAndGet(f.ordinal());
     } catch (Throwable t) {
-      judge(f, hand, t);
+      judge(f, worker, t);
     } finally {
-      hand.busy = before;
+      worker.busy = before;
       steps.incrementAndGet();
       boolean unused = Thread.interrupted();
     }
@@ -257,13 +257,13 @@ final class Life {
   }
 
   /** Fails with a violation unless a feature may throw this exception now. */
-  private void judge(Feature f, Hand hand, Throwable thrown) {
+  private void judge(Feature f, Worker worker, Throwable thrown) {
     Throwable t = thrown;
     while ((t instanceof CompletionException || t instanceof ExecutionException)
         && t.getCause() != null) {
       t = t.getCause();
     }
-    if (may(f, hand, t)) {
+    if (may(f, worker, t)) {
       String what = f + " " + t.getClass().getSimpleName();
       if (t instanceof TransactionAbortedException a) {
         what += " " + a.abortCause();
@@ -287,7 +287,7 @@ final class Life {
     }
   }
 
-  private boolean may(Feature f, Hand hand, Throwable t) {
+  private boolean may(Feature f, Worker worker, Throwable t) {
     if (t instanceof OutOfMemoryError) {
       return refused;
     }
@@ -300,8 +300,8 @@ final class Life {
     if (t instanceof TransactionAbortedException a) {
       boolean late =
           a.abortCause() == AbortCause.TIMEOUT
-              && !hand.limited
-              && watchdog.ticks() - hand.since > LATE_TICKS;
+              && !worker.limited
+              && watchdog.ticks() - worker.since > LATE_TICKS;
       return a.abortCause() != AbortCause.USER
           && (!late || state == State.KILLED || faults || refused);
     }
@@ -329,25 +329,25 @@ final class Life {
   // -------------------------------------------------------------------------------- transactions
 
   /** Runs a writing transaction in one of its forms; records its acknowledgement. */
-  void write(Hand hand, Body body) throws Exception {
-    long n = truth.attempt(hand.id);
-    byte[] key = key("a/", hand.id);
+  void write(Worker worker, Body body) throws Exception {
+    long n = expected.attempt(worker.id);
+    byte[] key = key("a/", worker.id);
     byte[] value = number(n);
     boolean durable =
         transact(
-            hand,
+            worker,
             tx -> {
               body.run(tx);
-              hand.linger(8);
+              worker.linger(8);
               small.put(tx, key, value);
             });
-    truth.committed(hand.id, n, durable);
+    expected.committed(worker.id, n, durable);
   }
 
   /** Runs a transaction in one of its forms; returns whether it is known to be durable. */
-  private boolean transact(Hand hand, Body body) throws Exception {
+  private boolean transact(Worker worker, Body body) throws Exception {
     boolean sync = setup.durability() == Durability.SYNC;
-    int form = hand.random.nextInt(16);
+    int form = worker.random.nextInt(16);
     Feature f =
         switch (form) {
           case 0, 1 -> Feature.AHEAD;
@@ -362,20 +362,20 @@ final class Life {
       db.run(body::run);
       return sync;
     }
-    long before = hand.busy;
-    overlaps.begins(f, hands);
+    long before = worker.busy;
+    overlaps.begins(f, workers);
     besideEndings(f);
-    hand.busy = before | 1L << f.ordinal();
+    worker.busy = before | 1L << f.ordinal();
     try {
-      in(f, hand, body);
+      in(f, worker, body);
       overlaps.done.incrementAndGet(f.ordinal());
     } finally {
-      hand.busy = before;
+      worker.busy = before;
     }
     return sync;
   }
 
-  private void in(Feature f, Hand hand, Body body) throws Exception {
+  private void in(Feature f, Worker worker, Body body) throws Exception {
     switch (f) {
       case AHEAD -> {
         CommitHandle commitHandle = db.runPipelined(body::run);
@@ -391,12 +391,12 @@ final class Life {
                   })
               .toCompletableFuture()
               .join();
-      case EXPLICIT -> explicitly(hand, body);
+      case EXPLICIT -> explicitly(worker, body);
       case PESSIMISTIC -> db.run(TxOptions.defaults().pessimisticAfterAborts(0), body::run);
       case LIMIT -> {
-        hand.limited = true;
+        worker.limited = true;
         db.run(
-            TxOptions.defaults().timeout(Duration.ofMillis(1 + hand.random.nextInt(50))),
+            TxOptions.defaults().timeout(Duration.ofMillis(1 + worker.random.nextInt(50))),
             body::run);
       }
       case VIRTUAL -> {
@@ -432,7 +432,7 @@ final class Life {
   }
 
   /** Uses begin and commit. Invalid reads may make a body throw, so it is then repeated. */
-  private void explicitly(Hand hand, Body body) {
+  private void explicitly(Worker worker, Body body) {
     for (int i = 0; i < 3; i++) {
       boolean again = false;
       try (Transaction tx = db.begin()) {
@@ -441,13 +441,13 @@ final class Life {
         } catch (Violation | TransactionAbortedException | DuplicateKeyException e) {
           again = true; // may be due to invalid reads, which a managed body detects
         }
-        if (again || hand.oneIn(8)) {
-          if (hand.random.nextBoolean()) {
+        if (again || worker.oneIn(8)) {
+          if (worker.random.nextBoolean()) {
             tx.rollback();
           }
           continue;
         }
-        if (hand.random.nextBoolean()) {
+        if (worker.random.nextBoolean()) {
           tx.commitPipelined().await();
         } else {
           tx.commit();
@@ -515,26 +515,26 @@ final class Life {
 
   /** Checks after an opening that acknowledged writes are present. */
   void checkTruth(boolean closed) throws IOException {
-    long[] least = truth.least(closed);
+    long[] least = expected.least(closed);
     db.read(
         tx -> {
-          for (int i = 0; i < Truth.HANDS_MAX; i++) {
+          for (int i = 0; i < ExpectedState.WORKERS_MAX; i++) {
             long found = number(small.get(tx, key("a/", i)));
             if (found < least[i]) {
               throw new Violation(
-                  "hand " + i + " had " + least[i] + " acknowledged, found is " + found);
+                  "worker " + i + " had " + least[i] + " acknowledged, found is " + found);
             }
-            if (found > truth.attempted(i)) {
+            if (found > expected.attempted(i)) {
               throw new Violation(
-                  "hand " + i + " attempted " + truth.attempted(i) + ", found is " + found);
+                  "worker " + i + " attempted " + expected.attempted(i) + ", found is " + found);
             }
           }
           return null;
         });
     db.read(
         tx -> {
-          for (int i = 0; i < Truth.HANDS_MAX; i++) {
-            truth.found(i, number(small.get(tx, key("a/", i))));
+          for (int i = 0; i < ExpectedState.WORKERS_MAX; i++) {
+            expected.found(i, number(small.get(tx, key("a/", i))));
           }
           return null;
         });

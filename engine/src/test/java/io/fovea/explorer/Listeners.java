@@ -8,10 +8,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class Listeners {
   private final List<AtomicInteger> told = new CopyOnWriteArrayList<>();
 
-  static void step(Life life, Hand hand) {
+  static void step(Life life, Worker worker) {
     Listeners own = life.state(Listeners.class, Listeners::new);
     AtomicInteger times = new AtomicInteger();
-    int how = hand.random.nextInt(4);
+    int how = worker.random.nextInt(4);
     life.db.onClose(
         () -> {
           times.incrementAndGet();

@@ -47,8 +47,8 @@ final class Lists {
     return all;
   }
 
-  static void append(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  static void append(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     Table<byte[], byte[]> t = life.lists;
     int list = r.nextInt(LISTS);
     int times = 1 + r.nextInt(3);
@@ -56,7 +56,7 @@ final class Lists {
     long id = r.nextLong() >>> 1;
     boolean locks = r.nextBoolean();
     life.write(
-        hand,
+        worker,
         tx -> {
           byte[] key = Life.key("h/", list);
           byte[] head = locks ? t.getForUpdate(tx, key) : t.get(tx, key);
@@ -78,14 +78,14 @@ final class Lists {
   }
 
   /** Removes elements from the end, by single deletes or as a range. */
-  static void pop(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  static void pop(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     Table<byte[], byte[]> t = life.lists;
     int list = r.nextInt(LISTS);
     int wanted = 1 + r.nextInt(10);
     boolean range = r.nextBoolean();
     life.write(
-        hand,
+        worker,
         tx -> {
           byte[] key = Life.key("h/", list);
           byte[] head = t.get(tx, key);
@@ -108,8 +108,8 @@ final class Lists {
         });
   }
 
-  static void read(Life life, Hand hand) {
-    Random r = hand.random;
+  static void read(Life life, Worker worker) {
+    Random r = worker.random;
     int list = r.nextInt(LISTS);
     int how = r.nextInt(6);
     life.<@Nullable Void>read(

@@ -38,18 +38,18 @@ final class Loads {
   private final ReentrantLock bytesLock = new ReentrantLock();
   private final ReentrantLock rowsLock = new ReentrantLock();
 
-  static void load(Life life, Hand hand) throws Exception {
+  static void load(Life life, Worker worker) throws Exception {
     Loads own = life.state(Loads.class, Loads::new);
-    boolean bytes = hand.random.nextBoolean();
+    boolean bytes = worker.random.nextBoolean();
     ReentrantLock lock = bytes ? own.bytesLock : own.rowsLock;
     if (!lock.tryLock()) {
       return;
     }
     try {
       if (bytes) {
-        bytes(life, hand);
+        bytes(life, worker);
       } else {
-        rows(life, hand);
+        rows(life, worker);
       }
     } finally {
       lock.unlock();
@@ -63,8 +63,8 @@ final class Loads {
         .memoryBytes(r.nextBoolean() ? 1 << 20 : 8 << 20);
   }
 
-  private static void bytes(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  private static void bytes(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     Table<byte[], byte[]> t = life.db.table(TableSpec.bytes("loaded", 20)).bytes();
     long generation = 1 + generation(life.db, t);
     int n = 1 + r.nextInt(r.nextInt(4) == 0 ? 3_000 : 300);
@@ -153,8 +153,8 @@ final class Loads {
     }
   }
 
-  private static void rows(Life life, Hand hand) {
-    Random r = hand.random;
+  private static void rows(Life life, Worker worker) {
+    Random r = worker.random;
     Database db = life.db;
     RowTable t = db.table(ROWS);
     long generation = 1 + newest(db, t);
@@ -201,14 +201,14 @@ final class Loads {
   }
 
   /** Writes into a table that is being loaded: it succeeds or is refused. */
-  static void beside(Life life, Hand hand) {
+  static void beside(Life life, Worker worker) {
     RowTable t = life.db.table(ROWS);
     try {
       life.db.run(
           tx -> {
             Row row = t.row().setLong(GENERATION, 0);
-            t.put(tx, t.key().set(LARGE + hand.id), row);
-            t.delete(tx, t.key().set(LARGE + hand.id));
+            t.put(tx, t.key().set(LARGE + worker.id), row);
+            t.delete(tx, t.key().set(LARGE + worker.id));
           });
     } catch (InvalidUseException e) {
       Violation.unless(

@@ -51,15 +51,15 @@ final class Longs {
     }
   }
 
-  static void write(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  static void write(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     int k = r.nextInt(KEYS);
     int length = r.nextInt(3) == 0 ? r.nextInt(LENGTH_MAX) : r.nextInt(5_000);
     boolean deletes = r.nextInt(4) == 0;
     boolean reads = r.nextBoolean();
     byte[] key = Life.key("v/", k);
     life.write(
-        hand,
+        worker,
         tx -> {
           long state = Life.number(life.small.get(tx, key));
           long version = Math.abs(state);
@@ -81,7 +81,7 @@ final class Longs {
         });
   }
 
-  static void read(Life life, Hand hand) {
+  static void read(Life life, Worker worker) {
     life.<@Nullable Void>read(
         TxOptions::forReading,
         tx -> {

@@ -7,8 +7,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A table as a map, whose operations are separate transactions. Each hand increments its entry, and
- * all hands read it.
+ * A table as a map, whose operations are separate transactions. Each worker increments its entry,
+ * and all workers read it.
  */
 final class Maps {
   /** The stored class; public for its codec. */
@@ -22,14 +22,14 @@ final class Maps {
   private static final ObjectSpec<Long, Counter> SPEC =
       ObjectSpec.of("counters", Long.class, Counter.class);
 
-  /** A lower bound of each entry, by hand; entries never decrease. */
+  /** A lower bound of each entry, by worker; entries never decrease. */
   private final Map<Long, AtomicLong> least = new ConcurrentHashMap<>();
 
-  private static void step(TableMap<Long, Counter> map, AtomicLong least, Hand hand) {
-    long own = hand.id;
+  private static void step(TableMap<Long, Counter> map, AtomicLong least, Worker worker) {
+    long own = worker.id;
     long before = least.get();
     Counter now =
-        switch (hand.random.nextInt(4)) {
+        switch (worker.random.nextInt(4)) {
           case 0 -> map.merge(own, ONE, (a, b) -> a.next());
           case 1 -> map.compute(own, (k, v) -> v == null ? ONE : v.next());
           case 2 -> {
@@ -41,7 +41,7 @@ final class Maps {
             if (v == null) {
               yield new Counter(0);
             }
-            Violation.unless(map.replace(own, v, v.next()), "only this hand increments " + own);
+            Violation.unless(map.replace(own, v, v.next()), "only this worker increments " + own);
             yield v.next();
           }
         };
@@ -49,16 +49,16 @@ final class Maps {
     least.accumulateAndGet(now.value, Math::max);
   }
 
-  static void step(Life life, Hand hand) {
+  static void step(Life life, Worker worker) {
     Maps own = life.state(Maps.class, Maps::new);
     TableMap<Long, Counter> map = life.db.table(SPEC).asMap();
-    if (hand.random.nextInt(3) != 0) {
-      step(map, own.least(hand.id), hand);
+    if (worker.random.nextInt(3) != 0) {
+      step(map, own.least(worker.id), worker);
       return;
     }
     Map<Long, Long> before = new ConcurrentHashMap<>();
     own.least.forEach((k, v) -> before.put(k, v.get()));
-    Map<Long, Counter> seen = hand.random.nextBoolean() ? map : map.descendingMap();
+    Map<Long, Counter> seen = worker.random.nextBoolean() ? map : map.descendingMap();
     long[] last = {seen == map ? -1 : Long.MAX_VALUE};
     seen.forEach(
         (k, v) -> {
@@ -74,7 +74,7 @@ final class Maps {
     Violation.unless(before.isEmpty(), "counters are missing: " + before);
   }
 
-  private AtomicLong least(long hand) {
-    return least.computeIfAbsent(hand, h -> new AtomicLong());
+  private AtomicLong least(long worker) {
+    return least.computeIfAbsent(worker, h -> new AtomicLong());
   }
 }

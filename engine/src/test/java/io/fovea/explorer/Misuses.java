@@ -6,11 +6,11 @@ import io.fovea.error.InvalidUseException;
 final class Misuses {
   private Misuses() {}
 
-  static void step(Life life, Hand hand) throws Exception {
-    int which = hand.random.nextInt(6);
+  static void step(Life life, Worker worker) throws Exception {
+    int which = worker.random.nextInt(6);
     life.db.run(
         tx -> {
-          hand.linger(2);
+          worker.linger(2);
           try {
             switch (which) {
               case 0 -> life.db.verify();

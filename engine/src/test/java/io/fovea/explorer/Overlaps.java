@@ -16,10 +16,10 @@ final class Overlaps {
   private final AtomicLongArray pairs = new AtomicLongArray(N * N);
 
   /** Counts the begin of an operation, which overlaps all running ones. */
-  void begins(Feature feature, List<Hand> hands) {
+  void begins(Feature feature, List<Worker> workers) {
     int f = feature.ordinal();
     begun.incrementAndGet(f);
-    for (Hand other : hands) {
+    for (Worker other : workers) {
       for (long bits = other.busy; bits != 0; bits &= bits - 1) {
         int g = Long.numberOfTrailingZeros(bits);
         pairs.incrementAndGet(Math.min(f, g) * N + Math.max(f, g));

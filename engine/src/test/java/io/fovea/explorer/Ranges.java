@@ -22,15 +22,15 @@ final class Ranges {
     return Life.key(String.format(java.util.Locale.ROOT, "g/%05d/", group), i);
   }
 
-  static void step(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  static void step(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     int group = r.nextInt(GROUPS);
     int n = r.nextInt(4) == 0 ? 200 + r.nextInt(300) : 1 + r.nextInt(40);
     int size = r.nextInt(200);
     int how = r.nextInt(3);
     byte[] key = Life.key("r/", group);
     life.write(
-        hand,
+        worker,
         tx -> {
           int there = (int) Life.number(life.small.get(tx, key));
           if (there == 0) {
@@ -90,14 +90,14 @@ final class Ranges {
     return n;
   }
 
-  static void read(Life life, Hand hand) {
+  static void read(Life life, Worker worker) {
     life.db.read(tx -> check(life.db, tx));
   }
 
   /** Deletes all records of the table. */
-  static void clear(Life life, Hand hand) throws Exception {
+  static void clear(Life life, Worker worker) throws Exception {
     life.write(
-        hand,
+        worker,
         tx -> {
           long sum = 0;
           for (int g = 0; g < GROUPS; g++) {

@@ -35,10 +35,10 @@ final class Round {
   final Set<Feature> features;
   final Path scratch;
   final Watchdog watchdog;
-  final Truth truth;
+  final ExpectedState expected;
   final SetClock clock;
   final Overlaps overlaps = new Overlaps();
-  final List<Hand> hands = new ArrayList<>();
+  final List<Worker> workers = new ArrayList<>();
   final Map<String, Long> refusals = new TreeMap<>();
   long steps;
   long kills;
@@ -56,9 +56,10 @@ final class Round {
   /** How the lives ended, for messages. */
   private String ending = "new";
 
-  Round(Setup setup, Set<Feature> features, Path scratch, Watchdog watchdog, Truth truth) {
-    this.truth = truth;
-    this.clock = new SetClock(Math.max(truth.clock(), 1_000_000_000_000L));
+  Round(
+      Setup setup, Set<Feature> features, Path scratch, Watchdog watchdog, ExpectedState expected) {
+    this.expected = expected;
+    this.clock = new SetClock(Math.max(expected.clock(), 1_000_000_000_000L));
     this.setup = setup;
     this.share = setup.share();
     this.features = features;
@@ -66,8 +67,8 @@ final class Round {
     this.watchdog = watchdog;
     this.random = new Random(setup.seed() ^ 0x5DEECE66DL);
     this.disk = new SimDisk(setup.seed());
-    for (int i = 0; i < setup.hands(); i++) {
-      hands.add(new Hand(i, setup.seed()));
+    for (int i = 0; i < setup.workers(); i++) {
+      workers.add(new Worker(i, setup.seed()));
     }
   }
 
@@ -104,7 +105,7 @@ final class Round {
     Copies.delete(scratch);
     java.nio.file.Files.createDirectories(scratch);
     disk = new SimDisk(setup.seed() + lives);
-    truth.forget();
+    expected.forget();
   }
 
   /** Runs at least one life, until the deadline; throws the first failure. */
@@ -139,7 +140,7 @@ final class Round {
   private void live(int stepsMax) throws Throwable {
     lives++;
     if (setup.place() == Setup.Place.MEMORY) {
-      truth.forget();
+      expected.forget();
     }
     watchdog.phase("opening " + setup);
     SimDisk found = disk.copy();
@@ -161,15 +162,15 @@ final class Round {
       Life.checkAll(db);
       life = new Life(this, db, file());
       life.checkTruth(closed);
-      watchdog.watch(life.steps::get, hands);
+      watchdog.watch(life.steps::get, workers);
       watchdog.phase("running");
       Life l = life;
       Delays.choose(random, setup.delays());
       if (random.nextBoolean()) {
         life.narrow(random, Feature.values().length);
       }
-      for (Hand h : hands) {
-        threads.add(Thread.ofPlatform().daemon().name("hand-" + h.id).start(() -> l.work(h)));
+      for (Worker h : workers) {
+        threads.add(Thread.ofPlatform().daemon().name("worker-" + h.id).start(() -> l.work(h)));
       }
       boolean faulty = has(Feature.FAULT) && disk(1) && random.nextInt(3) == 0;
       int hoards = has(Feature.MEMORY) && !faulty ? random.nextInt(20) : 0;
@@ -183,7 +184,7 @@ final class Round {
           forever.run();
         }
       }
-      try (Hoard hoard = new Hoard()) {
+      try (MemoryExhauster hoard = new MemoryExhauster()) {
         for (int i = 0, stops = 0; goesOn(life, wanted, until); i++) {
           LockSupport.parkNanos(2_000_000);
           if (setup.delays() > 0 && random.nextInt(50) == 0) {
@@ -257,7 +258,7 @@ final class Round {
   }
 
   private void fault(Life life) {
-    overlaps.begins(Feature.FAULT, hands);
+    overlaps.begins(Feature.FAULT, workers);
     life.faults = true;
     IoOp[] kinds = {IoOp.READ, IoOp.WRITE, IoOp.SYNC, IoOp.RESIZE};
     IoOp kind = kinds[random.nextInt(kinds.length)];
@@ -269,9 +270,9 @@ final class Round {
     overlaps.done.incrementAndGet(Feature.FAULT.ordinal());
   }
 
-  private void refuse(Life life, Hoard hoard) {
+  private void refuse(Life life, MemoryExhauster hoard) {
     if (!life.refused) {
-      overlaps.begins(Feature.MEMORY, hands);
+      overlaps.begins(Feature.MEMORY, workers);
       overlaps.done.incrementAndGet(Feature.MEMORY.ordinal());
     }
     life.refused = true;
@@ -322,7 +323,7 @@ final class Round {
   }
 
   private void begins(Feature ending, Life life) {
-    overlaps.begins(ending, hands);
+    overlaps.begins(ending, workers);
     if (life.refusing) {
       overlaps.beside(ending, Feature.MEMORY);
     }
@@ -374,8 +375,8 @@ final class Round {
     if (disk(0)) {
       SimDisk after;
       // Read what was acknowledged before copying the disk.
-      long[] promised = truth.least(false);
-      long given = truth.sequenceTop();
+      long[] promised = expected.least(false);
+      long issued = expected.sequenceTop();
       SimCrash[] ways = {SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL};
       SimCrash way = ways[random.nextInt(ways.length)];
       after = disk.crash(way);
@@ -396,7 +397,7 @@ final class Round {
       Violation.unless(!life.db.isOpen(), "the database is still open after close without power");
       life.stop = true;
       awaitHands();
-      truth.promised(promised, given);
+      expected.promised(promised, issued);
       disk = after;
     } else {
       // Memory is unmapped under its users, so there must be none. KillTest kills a process.
@@ -410,7 +411,7 @@ final class Round {
   }
 
   private void awaitHands() {
-    for (Hand h : hands) {
+    for (Worker h : workers) {
       while (h.thread != null) {
         LockSupport.parkNanos(1_000_000);
       }

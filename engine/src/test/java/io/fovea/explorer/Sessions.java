@@ -26,15 +26,15 @@ final class Sessions {
 
   private Sessions() {}
 
-  /** Rows of a hand's own table remain once its expiry is dropped. */
-  static void drop(Life life, Hand hand) {
-    String name = "brief" + hand.id;
+  /** Rows of a worker's own table remain once its expiry is dropped. */
+  static void drop(Life life, Worker worker) {
+    String name = "brief" + worker.id;
     life.db.dropTable(name);
     RowTable t =
         life.db.table(
             TableSpec.of(name, KeySpec.of(FieldType.INT32), SPEC.layout())
                 .expireAfter(END, Duration.ZERO));
-    int n = 1 + hand.random.nextInt(50);
+    int n = 1 + worker.random.nextInt(50);
     life.db.run(
         tx -> {
           for (int i = 0; i < n; i++) {
@@ -54,8 +54,8 @@ final class Sessions {
     Violation.unless(life.db.dropTable(name), "drop " + name);
   }
 
-  static void step(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  static void step(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     RowTable t = life.db.table(SPEC);
     if (r.nextInt(4) == 0) {
       life.pass(r.nextInt(40));
@@ -85,7 +85,7 @@ final class Sessions {
     byte[] pad = new byte[r.nextInt(300)];
     boolean deletes = r.nextInt(5) == 0;
     life.write(
-        hand,
+        worker,
         tx -> {
           Row row = t.row();
           long end = Life.number(life.small.get(tx, key));

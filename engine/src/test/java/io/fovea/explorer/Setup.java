@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * The configuration of a round, by seed.
  *
  * @param place the location of its files
- * @param hands the number of threads
+ * @param workers the number of threads
  * @param delays threads are delayed at one in {@code delays} sites of the engine; 0: none
  * @param holes whether compactions may punch holes: after that a page of zeros is a free page,
  *     before it a lost one
@@ -34,7 +34,7 @@ record Setup(
     int logBytes,
     int changeRetentionBytes,
     int maxActive,
-    int hands,
+    int workers,
     int subtreeDeleteThreshold,
     boolean hints,
     boolean shared,

@@ -99,7 +99,7 @@ final class Shrinker {
     all.add("-ea");
     all.add("--enable-native-access=ALL-UNNAMED");
     all.add("-Xmx512m");
-    all.add("-XX:MaxDirectMemorySize=128m"); // for Hoard
+    all.add("-XX:MaxDirectMemorySize=128m"); // for MemoryExhauster
     all.add("-cp");
     all.add(System.getProperty("java.class.path"));
     all.add(Explorer.class.getName());

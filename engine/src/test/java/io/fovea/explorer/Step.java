@@ -1,7 +1,7 @@
 package io.fovea.explorer;
 
-/** One operation of a feature, done by one hand. */
+/** One operation of a feature, done by one worker. */
 @FunctionalInterface
 interface Step {
-  void run(Life life, Hand hand) throws Exception;
+  void run(Life life, Worker worker) throws Exception;
 }

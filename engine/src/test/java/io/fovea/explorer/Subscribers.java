@@ -94,12 +94,12 @@ final class Subscribers {
   private final Follower inside = new Follower();
   private final Follower beside = new Follower();
 
-  static void follow(Life life, Hand hand) throws Exception {
+  static void follow(Life life, Worker worker) throws Exception {
     Subscribers own = life.state(Subscribers.class, Subscribers::new);
     step(life, own.inside, true);
   }
 
-  static void followFile(Life life, Hand hand) throws Exception {
+  static void followFile(Life life, Worker worker) throws Exception {
     Subscribers own = life.state(Subscribers.class, Subscribers::new);
     step(life, own.beside, false);
   }

@@ -34,11 +34,11 @@ final class Typed {
   private Typed() {}
 
   /** Reads objects of an older class as those of a newer one, and stores them as such. */
-  static void evolve(Life life, Hand hand) {
-    String name = "object" + hand.id;
+  static void evolve(Life life, Worker worker) {
+    String name = "object" + worker.id;
     life.db.dropTable(name);
     Table<Long, Thing> old = life.db.table(ObjectSpec.of(name, Long.class, Thing.class));
-    int n = 1 + hand.random.nextInt(60);
+    int n = 1 + worker.random.nextInt(60);
     life.db.run(
         tx -> {
           for (long i = 0; i < n; i++) {
@@ -76,8 +76,8 @@ final class Typed {
     Violation.unless(t.equals(thing(id, t.version)), "thing " + id + " is " + t);
   }
 
-  static void step(Life life, Hand hand) throws Exception {
-    Random r = hand.random;
+  static void step(Life life, Worker worker) throws Exception {
+    Random r = worker.random;
     Table<Long, Thing> t = life.db.table(SPEC);
     Index<String, Long, Thing> names = t.index("by_name", String.class);
     long id = r.nextInt(THINGS);
@@ -106,7 +106,7 @@ final class Typed {
     }
     boolean deletes = r.nextInt(4) == 0;
     life.write(
-        hand,
+        worker,
         tx -> {
           long state = Life.number(life.small.get(tx, key));
           Thing old = t.get(tx, id);

@@ -14,14 +14,14 @@ import java.util.function.LongSupplier;
 final class Watchdog {
   private static final long TICK_NANOS = 100_000_000;
 
-  /** The failure threshold in ticks: no step ends, or one hand's step does not. */
+  /** The failure threshold in ticks: no step ends, or one worker's step does not. */
   private final long ticksMax;
 
   private final AtomicLong ticks = new AtomicLong();
   private final AtomicLong marks = new AtomicLong();
   private final Consumer<String> onHang;
   private volatile LongSupplier steps = () -> 0;
-  private volatile List<Hand> hands = List.of();
+  private volatile List<Worker> workers = List.of();
   private static final long SLOW_TICKS = 300;
 
   private volatile long phaseBegan;
@@ -58,9 +58,9 @@ final class Watchdog {
     return slow;
   }
 
-  void watch(LongSupplier of, List<Hand> whose) {
+  void watch(LongSupplier of, List<Worker> whose) {
     steps = of;
-    hands = whose;
+    workers = whose;
   }
 
   void stop() {
@@ -82,9 +82,9 @@ final class Watchdog {
         since = now;
       }
       String late = "";
-      for (Hand h : hands) {
+      for (Worker h : workers) {
         if (h.busy != 0 && now - h.since > 2 * ticksMax) {
-          late = "hand " + h.id + " did not finish its step";
+          late = "worker " + h.id + " did not finish its step";
         }
       }
       if (now - since > ticksMax) {

@@ -7,7 +7,7 @@
  *      └──────► Round ──lives──► Life        one opening, its threads, and how it ends:
  *                 │                │         close, kill, fault, rest
  *                 │                └─steps─► Feature    one kind of operation, with its own check
- *                 └──reopens, checks──► Truth           what must have survived
+ *                 └──reopens, checks──► ExpectedState   what must have survived
  * </pre>
  *
  * <p>With {@code --delays} the engine runs with delays at random sites ({@link

@@ -11,9 +11,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.fovea.config.Io;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.memory.Mem;
-import io.fovea.support.Manner;
-import io.fovea.support.Roughness;
+import io.fovea.support.DeviceBehavior;
 import io.fovea.support.SimDevice;
+import io.fovea.support.UnreliableDeviceState;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -105,10 +105,10 @@ class DeviceContractTest {
         return device;
       }
     },
-    ROUGH {
+    UNRELIABLE {
       @Override
       BlockDevice open(Path file) {
-        return new Roughness(Manner.SHUFFLED, 44).on(new SimDevice(44));
+        return new UnreliableDeviceState(DeviceBehavior.SHUFFLED, 44).on(new SimDevice(44));
       }
     };
 

@@ -20,7 +20,7 @@ public final class HealthRaces {
   @State
   @Outcome(id = "true, true", expect = Expect.ACCEPTABLE, desc = "halted, with a cause")
   @Outcome(expect = Expect.FORBIDDEN, desc = "a halt is lost, or has no cause")
-  public static class HaltBesidePoison {
+  public static class HaltDuringPoison {
     private final EngineHealth health = new EngineHealth(null, false);
 
     @Actor

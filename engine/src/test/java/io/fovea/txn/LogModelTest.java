@@ -7,7 +7,7 @@ import io.fovea.btree.BTree;
 import io.fovea.config.Durability;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
 import io.fovea.txn.LoggedFixture.Logged;
 import io.fovea.txn.LoggedFixture.Op;
 import java.util.ArrayList;
@@ -31,7 +31,7 @@ class LogModelTest {
       throws InterruptedException {
     TxConfig config = config(inParts, sync);
     try (LoggedFixture f = new LoggedFixture(config)) {
-      run(f, seed, keys, 60, Surroundings.PLAIN);
+      run(f, seed, keys, 60, TestEnvironment.PLAIN);
     }
   }
 
@@ -42,27 +42,25 @@ class LogModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void inSurroundings(Surroundings surroundings) {
-    surroundings.each(
+  void inEnvironment(TestEnvironment environment) {
+    environment.each(
         3,
-        (roughness, seed) -> {
+        (deviceState, seed) -> {
           try (LoggedFixture f =
-              surroundings.making(
+              environment.making(
                   () ->
                       new LoggedFixture(
-                          config(seed % 2 == 0, seed % 3 == 0), surroundings, roughness))) {
-            run(f, seed, 200, surroundings.steps(150), surroundings);
+                          config(seed % 2 == 0, seed % 3 == 0), environment, deviceState))) {
+            run(f, seed, 200, environment.steps(150), environment);
             assertTrue(
-                !surroundings.smallest()
-                    || surroundings.delays()
-                    || f.tx.pool.stats().misses() > 20,
+                !environment.smallest() || environment.delays() || f.tx.pool.stats().misses() > 20,
                 "it fits");
           }
         });
   }
 
   private static void run(
-      LoggedFixture f, long seed, int keys, int transactions, Surroundings surroundings)
+      LoggedFixture f, long seed, int keys, int transactions, TestEnvironment environment)
       throws InterruptedException {
     int page = f.tx.pool.pageSize();
     Thread[] threads = new Thread[3];
@@ -73,7 +71,7 @@ class LogModelTest {
               () -> {
                 for (int i = 0; i < transactions; i++) {
                   long once = random.nextLong();
-                  surroundings.patiently(
+                  environment.patiently(
                       () ->
                           f.tx.run(
                               c -> {
@@ -92,7 +90,7 @@ class LogModelTest {
               });
     }
     Failures.runAll(threads);
-    f.roughness.faults(false);
+    f.deviceState.faults(false);
     List<TreeMap<String, String>> model = List.of(new TreeMap<>(), new TreeMap<>());
     long pages = 0;
     for (Logged l : f.commits()) {

@@ -4,9 +4,9 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.config.Durability;
 import io.fovea.config.Translation;
 import io.fovea.support.Records;
-import io.fovea.support.Roughness;
 import io.fovea.support.SimDisk;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableDeviceState;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogConfig;
 import io.fovea.wal.LogReader;
@@ -25,7 +25,7 @@ final class LoggedFixture implements AutoCloseable {
   final SimDisk disk;
   final Log log;
   final TxFixture tx;
-  final Roughness roughness;
+  final UnreliableDeviceState deviceState;
   private boolean closed;
 
   LoggedFixture(TxConfig config) {
@@ -33,34 +33,34 @@ final class LoggedFixture implements AutoCloseable {
   }
 
   LoggedFixture(TxConfig config, int frames, LogConfig logConfig) {
-    this(config, pool(4096, frames), logConfig, Surroundings.PLAIN.roughness(0));
+    this(config, pool(4096, frames), logConfig, TestEnvironment.PLAIN.deviceState(0));
   }
 
-  /** Uses the pool and devices of given surroundings; the log's device is rough, too. */
-  LoggedFixture(TxConfig config, Surroundings surroundings, Roughness roughness) {
+  /** Uses the pool and devices of an environment; the log's device is unreliable, too. */
+  LoggedFixture(TxConfig config, TestEnvironment environment, UnreliableDeviceState deviceState) {
     this(
         config,
         Records.with(
-            pool(surroundings.pageSize(), surroundings.smallest() ? PoolConfig.FRAMES_MIN : 512),
+            pool(environment.pageSize(), environment.smallest() ? PoolConfig.FRAMES_MIN : 512),
             "frameHints",
-            surroundings.hints()),
+            environment.hints()),
         LOG,
-        roughness);
+        deviceState);
   }
 
   private LoggedFixture(
-      TxConfig config, PoolConfig pool, LogConfig logConfig, Roughness roughness) {
-    this.roughness = roughness;
+      TxConfig config, PoolConfig pool, LogConfig logConfig, UnreliableDeviceState deviceState) {
+    this.deviceState = deviceState;
     data = new SimDisk(1);
     disk = new SimDisk(2);
-    roughness.faults(false);
+    deviceState.faults(false);
     log =
         Log.open(
-            roughness.withoutFaults(disk.device("log")),
+            deviceState.withoutFaults(disk.device("log")),
             logConfig,
             new LogStart(DATABASE, 1, Log.FIRST_LSN, Log.FIRST_LSN));
-    tx = new TxFixture(config, roughness.on(data.device("data")), pool, 2, log);
-    roughness.faults(true);
+    tx = new TxFixture(config, deviceState.on(data.device("data")), pool, 2, log);
+    deviceState.faults(true);
   }
 
   private static PoolConfig pool(int pageSize, int frames) {

@@ -11,8 +11,8 @@ import io.fovea.error.DuplicateKeyException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
 import io.fovea.support.Records;
-import io.fovea.support.Roughness;
-import io.fovea.support.Surroundings;
+import io.fovea.support.TestEnvironment;
+import io.fovea.support.UnreliableDeviceState;
 import io.fovea.txn.TxFixture.Client;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,45 +40,44 @@ class TxModelTest {
       @ForAll Protocol protocol) {
     TimestampConfig.Release release =
         counting ? TimestampConfig.Release.REFERENCE_COUNT : TimestampConfig.Release.EPOCH;
-    Surroundings plain = Surroundings.PLAIN;
+    TestEnvironment plain = TestEnvironment.PLAIN;
     TxConfig config =
         Records.with(
             Configs.of(4, 1, 16, release, false), "protocol", protocol, "protocolBytes", 4L << 10);
     try (TxFixture f = new TxFixture(config, frames, 2)) {
-      run(f, seed, keys, 30, plain, plain.roughness(seed));
+      run(f, seed, keys, 30, plain, plain.deviceState(seed));
     }
   }
 
   @Tag("slow")
   @ParameterizedTest
   @EnumSource
-  void inSurroundings(Surroundings surroundings) {
-    surroundings.each(
+  void inEnvironment(TestEnvironment environment) {
+    environment.each(
         2,
-        (roughness, seed) -> {
-          BlockDevice device = roughness.on(new MemoryDevice());
+        (deviceState, seed) -> {
+          BlockDevice device = deviceState.on(new MemoryDevice());
           PoolConfig pool =
               Records.with(
                   PoolConfig.ofFrames(
-                      surroundings.pageSize(),
-                      surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                      environment.pageSize(),
+                      environment.smallest() ? PoolConfig.FRAMES_MIN : 256,
                       Translation.PREDICTIVE),
                   "frameHints",
-                  surroundings.hints());
-          roughness.faults(false);
+                  environment.hints());
+          deviceState.faults(false);
           try (TxFixture f =
-              surroundings.making(
-                  () -> new TxFixture(config(surroundings), device, pool, 2, null))) {
-            roughness.faults(true);
-            run(f, seed, 1500, surroundings.steps(60), surroundings, roughness);
-            assertTrue(!surroundings.smallest() || f.pool.stats().misses() > 100, "it fits");
+              environment.making(() -> new TxFixture(config(environment), device, pool, 2, null))) {
+            deviceState.faults(true);
+            run(f, seed, 1500, environment.steps(60), environment, deviceState);
+            assertTrue(!environment.smallest() || f.pool.stats().misses() > 100, "it fits");
           }
           device.close();
         });
   }
 
-  private static TxConfig config(Surroundings surroundings) {
-    return Records.with(Configs.contexts(16), "keepsLocations", surroundings.hints());
+  private static TxConfig config(TestEnvironment environment) {
+    return Records.with(Configs.contexts(16), "keepsLocations", environment.hints());
   }
 
   private static void run(
@@ -86,23 +85,23 @@ class TxModelTest {
       long seed,
       int keys,
       int transactions,
-      Surroundings surroundings,
-      Roughness roughness) {
+      TestEnvironment environment,
+      UnreliableDeviceState deviceState) {
     SplittableRandom random = new SplittableRandom(seed);
     List<TreeMap<String, String>> committed = List.of(new TreeMap<>(), new TreeMap<>());
     if (keys >= MANY) {
       for (int n = 0; n < keys; n += 100) {
         int from = n;
-        surroundings.patiently(() -> fill(f, from, keys, committed));
+        environment.patiently(() -> fill(f, from, keys, committed));
       }
     }
     for (int n = 0; n < transactions; n++) {
       long once = random.nextLong();
       // A failing device leaves the trees unchanged, and the next attempt behaves like the first.
-      surroundings.patiently(
-          () -> transaction(f, new SplittableRandom(once), keys, committed, surroundings));
+      environment.patiently(
+          () -> transaction(f, new SplittableRandom(once), keys, committed, environment));
     }
-    roughness.faults(false);
+    deviceState.faults(false);
     for (int w = 0; w < 2; w++) {
       BTree tree = f.trees.get(w);
       assertEquals(listed(committed.get(w)), f.run(c -> c.all(tree)));
@@ -132,7 +131,7 @@ class TxModelTest {
       SplittableRandom random,
       int keys,
       List<TreeMap<String, String>> committed,
-      Surroundings surroundings) {
+      TestEnvironment environment) {
     List<TreeMap<String, String>> model =
         List.of(new TreeMap<>(committed.get(0)), new TreeMap<>(committed.get(1)));
     Client c = new Client(f.begin());
@@ -142,7 +141,7 @@ class TxModelTest {
         int which = random.nextInt(2);
         long once = random.nextLong();
         // An operation on a failing device has no effect, and the transaction continues.
-        surroundings.patiently(
+        environment.patiently(
             () -> step(c, f.trees.get(which), model.get(which), new SplittableRandom(once), keys));
       }
       if (random.nextInt(4) == 0) {

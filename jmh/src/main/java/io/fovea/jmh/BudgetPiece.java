@@ -6,7 +6,7 @@ import java.lang.management.ThreadMXBean;
 import java.util.function.DoubleUnaryOperator;
 
 /**
- * Runs one operation of the budget for a slice of time, without JMH. {@link BudgetBeside} loads
+ * Runs one operation of the budget for a slice of time, without JMH. {@link BudgetComparison} loads
  * this class once per build, with the benchmarks of that build, so it uses only their long-stable
  * names, and is itself used only through interfaces of the JDK. One thread.
  */

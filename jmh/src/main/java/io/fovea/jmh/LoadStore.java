@@ -125,7 +125,7 @@ interface LoadStore extends AutoCloseable {
     }
   }
 
-  /** LMDB, as {@link BesideLmdb} opens it, with a map as large as the file may become. */
+  /** LMDB, as {@link LmdbAdapter} opens it, with a map as large as the file may become. */
   final class Lmdb implements LoadStore {
     private static final long BYTES_EACH = 512;
 
@@ -228,7 +228,7 @@ interface LoadStore extends AutoCloseable {
       transactions = new TransactionStore(store);
       transactions.init();
       org.h2.mvstore.tx.Transaction tx = transactions.begin();
-      table = tx.openMap("records", BesideMvStore.KeyType.INSTANCE, ByteArrayDataType.INSTANCE);
+      table = tx.openMap("records", MvStoreAdapter.KeyType.INSTANCE, ByteArrayDataType.INSTANCE);
       tx.commit();
     }
 

@@ -37,8 +37,8 @@ import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * The cost of a scan of a few records from a random key, in one transaction. The records are those
- * of {@link BesideOthers}: a key of 8 bytes and a value of 100, inserted in random order, 1,000 per
- * transaction. An operation is one transaction.
+ * of {@link StoreComparison}: a key of 8 bytes and a value of 100, inserted in random order, 1,000
+ * per transaction. An operation is one transaction.
  *
  * <p>{@code reading} selects a read-only transaction, which scans by leaves, or a read-write
  * transaction, which scans by items.
@@ -86,9 +86,9 @@ public class ScanRecords {
       Key key = rows.key();
       Row row = rows.row();
       for (int i = from; i < to; i++) {
-        long hash = BesideRecords.hash(i);
+        long hash = ComparisonRecords.hash(i);
         byte[] k = new byte[KEY_BYTES];
-        BesideRecords.setNumber(hash, k);
+        ComparisonRecords.setNumber(hash, k);
         bytes.put(tx, k, new byte[VALUE_BYTES]);
         rows.put(tx, key.set(hash), row);
       }
@@ -135,9 +135,9 @@ public class ScanRecords {
     }
 
     long run(Work<Long, RuntimeException> work) {
-      long hash = BesideRecords.hash(random.nextInt(of.records));
+      long hash = ComparisonRecords.hash(random.nextInt(of.records));
       start = new byte[KEY_BYTES];
-      BesideRecords.setNumber(hash, start);
+      ComparisonRecords.setNumber(hash, start);
       from.set(hash);
       return of.db.call(options, work);
     }

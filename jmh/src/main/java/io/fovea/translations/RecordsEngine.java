@@ -13,7 +13,7 @@ import io.fovea.RowTable;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
-import io.fovea.WrongPlaces;
+import io.fovea.WrongKeyLocations;
 import io.fovea.btree.KeyLocationCache;
 import io.fovea.config.Durability;
 import io.fovea.config.LocationCacheLayout;
@@ -354,7 +354,7 @@ final class RecordsEngine implements AutoCloseable {
       workers.add(new Worker(workers.size()));
     }
     if (spec.begin == Begin.WRONG) {
-      WrongPlaces.make(db, random);
+      WrongKeyLocations.make(db, random);
     }
     DatabaseStats before = db.stats();
     long cpu = cpuNanos();

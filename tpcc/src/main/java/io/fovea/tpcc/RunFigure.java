@@ -106,12 +106,12 @@ final class RunFigure {
           Look.solid(i == 0 ? Hue.BLUE : Hue.VERMILION));
     }
     if (!extras.isEmpty()) {
-      extraBeside(panel, extras.get(0));
+      extraPanel(panel, extras.get(0));
     }
     return annotated(panel, true);
   }
 
-  private void extraBeside(Panel panel, String column) {
+  private void extraPanel(Panel panel, String column) {
     for (int i = 0; i < runs.size(); i++) {
       Series s = runs.get(i).series();
       if (s.has(column)) {

@@ -101,14 +101,14 @@ final class Runner {
    */
   Result run() {
     if (settings.acknowledged() == null) {
-      return runBesideSnapshot(null);
+      return runWithSnapshot(null);
     }
     try (Acknowledged list = new Acknowledged(settings.acknowledged())) {
-      return runBesideSnapshot(list);
+      return runWithSnapshot(list);
     }
   }
 
-  private Result runBesideSnapshot(Acknowledged list) {
+  private Result runWithSnapshot(Acknowledged list) {
     if (!settings.snapshot()) {
       return run(list);
     }

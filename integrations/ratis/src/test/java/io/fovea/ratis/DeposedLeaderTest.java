@@ -32,25 +32,25 @@ class DeposedLeaderTest {
 
   @Test
   void deposedLeaderDoesNotServeStaleReads() throws Exception {
-    try (Storm storm = new Storm(directory, 1, "-")) {
+    try (FaultWorkload workload = new FaultWorkload(directory, 1, "-")) {
       for (int round = 0; round < ROUNDS; round++) {
         List<String> others = new ArrayList<>(List.of("a", "b", "c"));
-        String id = leader(storm);
+        String id = leader(workload);
         others.remove(id);
-        PeerProcess leader = Objects.requireNonNull(storm.peers.get(id));
+        PeerProcess leader = Objects.requireNonNull(workload.peers.get(id));
         String put = "write x" + round + " ";
         String read = "read x" + round;
         ok(leader, put + 1);
         // A majority has confirmed the leader's commit index for this read.
         assertEquals("ok 1", leader.ask(read, PATIENCE));
         for (String other : others) {
-          storm.links.cut(id, other);
-          storm.links.cut(other, id);
+          workload.links.cut(id, other);
+          workload.links.cut(other, id);
         }
         CompletableFuture<Void> written = new CompletableFuture<>();
         while (!written.isDone()) {
           for (String other : others) {
-            PeerProcess p = Objects.requireNonNull(storm.peers.get(other));
+            PeerProcess p = Objects.requireNonNull(workload.peers.get(other));
             Thread.ofVirtual()
                 .start(
                     () -> {
@@ -65,18 +65,18 @@ class DeposedLeaderTest {
           String saw = leader.ask(read, 50);
           assertNotEquals("ok 1", saw, "round " + round);
         }
-        storm.links.heal();
+        workload.links.heal();
         assertEquals("ok 2", answer(leader, read), "round " + round);
       }
     }
   }
 
   /** Asks until some peer leads. */
-  private static String leader(Storm storm) throws InterruptedException {
+  private static String leader(FaultWorkload workload) throws InterruptedException {
     long until = System.nanoTime() + PATIENCE * 1_000_000;
     while (System.nanoTime() < until) {
       for (String id : List.of("a", "b", "c")) {
-        PeerProcess p = Objects.requireNonNull(storm.peers.get(id));
+        PeerProcess p = Objects.requireNonNull(workload.peers.get(id));
         if (p.ask("role", 1000).equals("ok LEADER")) {
           return id;
         }

@@ -117,7 +117,7 @@ class DivergenceTest {
   private void recovers(Group g, String id) throws Exception {
     ReplicatedDatabase db = g.get(id);
     while (db.health().state() != Health.State.UP || db.stats().copiesTaken() == 0) {
-      Storm.pause(20); // the test's timeout ends it
+      FaultWorkload.pause(20); // the test's timeout ends it
     }
     CopyTest.assertHasTheSame(g.leader(), db);
     agree(g);

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ratis.Storm.Fault;
+import io.fovea.ratis.FaultWorkload.Fault;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -51,38 +51,38 @@ class FaultTest {
 
   @Test
   void clientHistoriesAreLinearizable() throws Exception {
-    try (Storm storm = new Storm(directory, SEED, "-")) {
-      storm.clients(6);
+    try (FaultWorkload workload = new FaultWorkload(directory, SEED, "-")) {
+      workload.clients(6);
       long until = System.nanoTime() + SECONDS * 1_000_000_000L;
       long latest = until + MORE_SECONDS * 1_000_000_000L;
       List<Fault> kinds = new ArrayList<>(FAULTS.isEmpty() ? List.of(Fault.values()) : FAULTS);
-      Collections.shuffle(kinds, storm.random);
+      Collections.shuffle(kinds, workload.random);
       // If other tests use the processors, it takes longer until enough requests were answered.
       while (System.nanoTime() < until
-          || (storm.acknowledged.get() < LEAST || storm.faults.get() < kinds.size())
+          || (workload.acknowledged.get() < LEAST || workload.faults.get() < kinds.size())
               && System.nanoTime() < latest) {
-        if (!storm.wrong.isEmpty()) {
+        if (!workload.wrong.isEmpty()) {
           break;
         }
         // each kind once, then random ones
-        long n = storm.faults.get();
-        int next = n < kinds.size() ? (int) n : storm.random.nextInt(kinds.size());
-        storm.fault(kinds.get(next));
-        storm.look();
+        long n = workload.faults.get();
+        int next = n < kinds.size() ? (int) n : workload.random.nextInt(kinds.size());
+        workload.fault(kinds.get(next));
+        workload.look();
       }
-      List<String> wrong = storm.verdict();
+      List<String> wrong = workload.verdict();
       String what =
-          storm.acknowledged
+          workload.acknowledged
               + " requests were answered, "
-              + storm.unanswered
+              + workload.unanswered
               + " were not, "
-              + storm.faults
+              + workload.faults
               + " faults; to repeat: -Dratis.seed="
               + SEED;
       System.out.println(what);
       assertEquals(List.of(), wrong, what);
-      assertTrue(storm.acknowledged.get() >= LEAST, what);
-      assertTrue(storm.faults.get() >= kinds.size(), what);
+      assertTrue(workload.acknowledged.get() >= LEAST, what);
+      assertTrue(workload.faults.get() >= kinds.size(), what);
     }
   }
 
@@ -103,22 +103,22 @@ class FaultTest {
   }
 
   private void isDetected(String flags, String how, Fault... faults) throws Exception {
-    try (Storm storm = new Storm(directory, SEED, flags)) {
-      storm.clients(6);
+    try (FaultWorkload workload = new FaultWorkload(directory, SEED, flags)) {
+      workload.clients(6);
       long until = System.nanoTime() + FOUND_SECONDS * 1_000_000_000L;
-      while (System.nanoTime() < until && storm.wrong.isEmpty()) {
-        Storm.pause(1000);
-        storm.fault(faults[storm.random.nextInt(faults.length)]);
-        storm.look();
+      while (System.nanoTime() < until && workload.wrong.isEmpty()) {
+        FaultWorkload.pause(1000);
+        workload.fault(faults[workload.random.nextInt(faults.length)]);
+        workload.look();
         for (String id : List.of("b", "c")) {
-          storm.ledger(id);
+          workload.ledger(id);
         }
-        storm.strict();
+        workload.strict();
       }
-      List<String> wrong = storm.verdict();
+      List<String> wrong = workload.verdict();
       assertFalse(
           wrong.isEmpty(),
-          () -> flags + " was not detected; " + storm.acknowledged + " requests, seed " + SEED);
+          () -> flags + " was not detected; " + workload.acknowledged + " requests, seed " + SEED);
       assertTrue(wrong.stream().anyMatch(w -> w.startsWith(how)), () -> flags + ": " + wrong);
       System.out.println(flags + " was detected: " + wrong.get(0).lines().findFirst().orElse(""));
     }

@@ -50,17 +50,17 @@ class FullDiskTest {
 
   @Test
   void peerWithFullDiskRecovers() throws Exception {
-    try (Storm storm = new Storm(directory, 1, "large")) {
+    try (FaultWorkload workload = new FaultWorkload(directory, 1, "large")) {
       for (boolean leads : new boolean[] {false, true}) {
         if (ALL || leads == (SEED % 2 == 0)) {
-          round(storm, true, leads, !leads);
-          round(storm, false, !leads, !leads);
+          round(workload, true, leads, !leads);
+          round(workload, false, !leads, !leads);
         }
       }
     }
   }
 
-  private static void round(Storm storm, boolean log, boolean leads, boolean politely)
+  private static void round(FaultWorkload workload, boolean log, boolean leads, boolean politely)
       throws Exception {
     String round =
         "-Dratis.seed="
@@ -68,17 +68,17 @@ class FullDiskTest {
             + (leads ? ": leader" : ": follower")
             + (log ? ", log" : ", database")
             + ": ";
-    PeerProcess a = storm.peers.get("a");
+    PeerProcess a = workload.peers.get("a");
     String leader = "";
     for (int i = 0; i < 600 && leader.length() != 1; i++) {
       leader = a.ask("leader", 10_000).substring(3);
-      Storm.pause(50);
+      FaultWorkload.pause(50);
     }
     String of = leader;
     String id =
         leads ? of : List.of("a", "b", "c").stream().filter(p -> !p.equals(of)).findFirst().get();
-    PeerProcess victim = storm.peers.get(id);
-    List<PeerProcess> others = new ArrayList<>(storm.peers.values());
+    PeerProcess victim = workload.peers.get(id);
+    List<PeerProcess> others = new ArrayList<>(workload.peers.values());
     others.remove(victim);
 
     long data = Long.parseLong(victim.ask("data", 10_000).substring(3));
@@ -110,14 +110,14 @@ class FullDiskTest {
       assertEquals("ok", victim.ask("close", 30_000), round);
     }
     victim.kill();
-    storm.start(id);
-    storm.peers.get(id).awaitUp();
+    workload.start(id);
+    workload.peers.get(id).awaitUp();
     Set<String> digests = new TreeSet<>();
-    for (PeerProcess each : storm.peers.values()) {
+    for (PeerProcess each : workload.peers.values()) {
       digests.add(done(each, "digest", round));
     }
     assertEquals(1, digests.size(), round + digests);
-    assertTrue(storm.peers.get(id).ask("health", 10_000).startsWith("ok UP"), round);
+    assertTrue(workload.peers.get(id).ask("health", 10_000).startsWith("ok UP"), round);
   }
 
   /**
@@ -136,32 +136,34 @@ class FullDiskTest {
   /** A peer that is far behind has no space for the copy. */
   @Test
   void peerWithoutSpaceForCopyRecovers() throws Exception {
-    try (Storm storm = new Storm(directory, 1, "often")) {
-      storm.peers.get("c").kill();
+    try (FaultWorkload workload = new FaultWorkload(directory, 1, "often")) {
+      workload.peers.get("c").kill();
       for (int i = 0; i < 120; i++) {
         String to = i % 2 == 0 ? "a" : "b";
-        done(storm.peers.get(to), "heavy k" + i + " 1000 " + HEAVY, "");
+        done(workload.peers.get(to), "heavy k" + i + " 1000 " + HEAVY, "");
       }
-      storm.start("c");
-      storm.peers.get("c").limit(20 * MIB);
-      storm.peers.get("c").awaitUp();
+      workload.start("c");
+      workload.peers.get("c").limit(20 * MIB);
+      workload.peers.get("c").awaitUp();
       String health = "";
       for (int i = 0; i < 300 && !health.startsWith("ok DOWN"); i++) {
-        Storm.pause(50);
-        health = storm.peers.get("c").ask("health", 10_000);
+        FaultWorkload.pause(50);
+        health = workload.peers.get("c").ask("health", 10_000);
       }
       assertTrue(health.contains("disk is full: the copy that it needs"), health);
-      done(storm.peers.get("a"), "write x 1", "");
+      done(workload.peers.get("a"), "write x 1", "");
 
-      storm.peers.get("c").limit(FileLimit.NONE);
-      storm.peers.get("c").kill();
-      storm.start("c");
-      storm.peers.get("c").awaitUp();
-      String digest = done(storm.peers.get("a"), "digest", "");
-      for (int i = 0; i < 30 && !storm.peers.get("c").ask("local x", 10_000).equals("ok 1"); i++) {
-        Storm.pause(200);
+      workload.peers.get("c").limit(FileLimit.NONE);
+      workload.peers.get("c").kill();
+      workload.start("c");
+      workload.peers.get("c").awaitUp();
+      String digest = done(workload.peers.get("a"), "digest", "");
+      for (int i = 0;
+          i < 30 && !workload.peers.get("c").ask("local x", 10_000).equals("ok 1");
+          i++) {
+        FaultWorkload.pause(200);
       }
-      assertEquals(digest, done(storm.peers.get("c"), "digest", ""));
+      assertEquals(digest, done(workload.peers.get("c"), "digest", ""));
     }
   }
 

@@ -101,7 +101,7 @@ final class Group implements AutoCloseable {
           return db;
         }
       }
-      Storm.pause(5);
+      FaultWorkload.pause(5);
     }
     throw new AssertionError(
         "There is no leader: " + up.values().stream().map(ReplicatedDatabase::health).toList());

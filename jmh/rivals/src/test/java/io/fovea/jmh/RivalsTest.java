@@ -3,8 +3,8 @@ package io.fovea.jmh;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.jmh.BesideStore.Engine;
-import io.fovea.jmh.BesideStore.Setup;
+import io.fovea.jmh.StoreAdapter.Engine;
+import io.fovea.jmh.StoreAdapter.Setup;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -29,7 +29,7 @@ class RivalsTest {
   @EnumSource(value = Engine.class, mode = Mode.EXCLUDE, names = "LMDB") // needs JVM options
   void isExact(Engine engine) throws Exception {
     Path files = Files.createDirectory(folder.resolve(engine.name()));
-    try (BesideStore store = engine.open(new Setup(files, 16 << 20, RECORDS, false))) {
+    try (StoreAdapter store = engine.open(new Setup(files, 16 << 20, RECORDS, false))) {
       store.load(0, RECORDS / 2);
       store.load(RECORDS / 2, RECORDS);
       store.settle();
@@ -49,34 +49,34 @@ class RivalsTest {
       }
       long[] last = {0};
       long[] updates = {0};
-      try (BesideStore.Session session = store.session()) {
+      try (StoreAdapter.Session session = store.session()) {
         int n =
             session.scan(
-                new byte[BesideRecords.KEY_BYTES],
+                new byte[ComparisonRecords.KEY_BYTES],
                 RECORDS + 1,
                 (key, value) -> {
-                  long number = BesideRecords.number(key);
+                  long number = ComparisonRecords.number(key);
                   assertTrue(Long.compareUnsigned(last[0], number) <= 0, "the order of keys");
                   last[0] = number;
-                  updates[0] += BesideRecords.check(key, value);
+                  updates[0] += ComparisonRecords.check(key, value);
                 });
         assertEquals(RECORDS, n);
         assertEquals((long) THREADS * EACH * 2, updates[0], "lost updates");
-        byte[] key = new byte[BesideRecords.KEY_BYTES];
-        BesideRecords.key(RECORDS, key);
+        byte[] key = new byte[ComparisonRecords.KEY_BYTES];
+        ComparisonRecords.key(RECORDS, key);
         assertEquals(null, session.read(key));
-        BesideRecords.key(17, key);
-        BesideRecords.check(key, session.read(key));
+        ComparisonRecords.key(17, key);
+        ComparisonRecords.check(key, session.read(key));
       }
     }
   }
 
-  private static Void update(BesideStore store, int first) throws Exception {
-    byte[][] keys = new byte[4][BesideRecords.KEY_BYTES];
-    try (BesideStore.Session session = store.session()) {
+  private static Void update(StoreAdapter store, int first) throws Exception {
+    byte[][] keys = new byte[4][ComparisonRecords.KEY_BYTES];
+    try (StoreAdapter.Session session = store.session()) {
       for (int i = 0; i < EACH; i++) {
         for (int k = 0; k < keys.length; k++) {
-          BesideRecords.key((first + i + 3 * k) % 16, keys[k]);
+          ComparisonRecords.key((first + i + 3 * k) % 16, keys[k]);
         }
         session.update(keys, 2);
       }
