@@ -32,7 +32,7 @@ export class Chart {
   draw(points) {
     const end = points.length > 0 ? points.at(-1).at : 0;
     const largest = Math.max(0, ...points.flatMap(p => p.values.filter(v => v !== null)));
-    const top = this.maximum ?? (largest > 0 ? ceiling(largest, this.bytes) : 1);
+    const top = this.maximum ?? (largest > 0 ? ceiling(largest, this.bytes) : this.bytes ? 1024 : 1);
     const x = at => LEFT + (WIDTH - LEFT - 2) * (1 - (end - at) / SECONDS);
     const y = v => 6 + (HEIGHT - BOTTOM - 6) * (1 - v / top);
     const parts = [];
