@@ -183,7 +183,7 @@ final class ConsoleApi {
     return m;
   }
 
-  /** All figures of the engine that concern slow and retried transactions. It has none per body. */
+  /** All figures that the engine keeps on slow and retried transactions: sums over all bodies. */
   private Map<String, Object> transactions() {
     Map<String, ?> figures = database.figures();
     List<Map<String, Object>> causes = new ArrayList<>();

@@ -77,7 +77,7 @@ class ConsolePagingTest {
     return String.format("n%04d", i);
   }
 
-  /** A third of all records has size 1; each of the first has a size of its own. */
+  /** A third of the records have size 1; each of the first fifty has another size. */
   private static int size(int i) {
     return i < 50 ? 1000 + i : i % 3 == 0 ? 1 : i % 5;
   }

@@ -74,7 +74,7 @@ class InterruptedImportTest {
       assertTrue(Files.exists(file), "the progress is reported after the file was opened");
       p.toHandle()
           .destroy(); // SIGTERM ends a JVM as Ctrl-C does, which a test may have been told to
-                      // ignore
+      // ignore
       err.lines().forEach(lines::add);
       p.waitFor();
     } finally {

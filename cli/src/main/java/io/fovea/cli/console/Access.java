@@ -29,12 +29,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Why no cookie.</b> Cookies ignore ports: a browser sends those of a console to every server
  * on the same host, including one that another user of this machine runs on another port. That
- * server would have the token. Neither a name with the port nor {@code __Host-} changes this, and
- * {@code __Host-} requires HTTPS. The token is in the fragment of the URL, which browsers do not
- * send. The page keeps it in {@code sessionStorage}, which belongs to one tab and to an origin that
- * includes the port, and sends it in a header. No browser adds this header by itself; a page of
- * another origin may not set it without a preflight request, which is refused here. The header is
- * not {@code Authorization}, which a reverse proxy may use for its own users.
+ * server would have the token. A cookie name that contains the port or begins with {@code __Host-}
+ * does not change this, and {@code __Host-} requires HTTPS. The token is in the fragment of the
+ * URL, which browsers do not send. The page keeps it in {@code sessionStorage}, which belongs to
+ * one tab and to an origin that includes the port, and sends it in a header. Browsers never add
+ * such a header on their own, and a page of another origin may set it only after a preflight
+ * request, which is refused here. The header is not {@code Authorization}, which a reverse proxy
+ * may use for its own users.
  *
  * <p>Immutable and thread-safe.
  */

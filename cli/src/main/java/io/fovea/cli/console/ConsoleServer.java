@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  * Serves the console's page, and answers its requests, which are the paths that begin with {@code
  * /api/}. Only requests that pass {@link Access} are answered. Thread-safe.
  *
- * <p>An error ends one request, with status 500 if its answer has not begun, and no other.
+ * <p>An exception or error ends its request, with status 500 unless the answer was begun, and no
+ * other request.
  */
 public final class ConsoleServer implements AutoCloseable {
   private static final int THREADS = 16;
@@ -129,7 +130,7 @@ public final class ConsoleServer implements AutoCloseable {
       } catch (RuntimeException | Error e) {
         failure = unexpected(e);
       }
-      if (exchange.getResponseCode() < 0) { // the answer has not begun
+      if (exchange.getResponseCode() < 0) { // nothing was sent yet
         send(exchange, failure.status(), failed(exchange, failure));
       }
     } catch (Error e) { // for example, no memory for the answer: its connection is closed

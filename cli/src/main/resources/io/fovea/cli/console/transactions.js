@@ -57,7 +57,7 @@ export async function transactions(root, parts, signal) {
     }
     problem.replaceChildren();
     if (samples.length > 0 && (now.attached !== samples[0].attached || now.commits < samples.at(-1).commits)) {
-      samples = []; // of another process, or of a database opened anew
+      samples = []; // of another process, or of a database that was opened again
     }
     samples = [...samples, now].filter(s => now.millis - s.millis <= SECONDS * 1000);
     render(now);
