@@ -50,12 +50,16 @@ export class Chart {
         if (v === null) {
           open = false;
         } else {
-          path += `${open ? 'L' : 'M'}${x(p.at).toFixed(1)} ${y(v).toFixed(1)}${open ? '' : 'h0'}`; // h0: a lone point is a dot
+          path += `${open ? 'L' : 'M'}${x(p.at).toFixed(1)} ${y(v).toFixed(1)}`;
           open = true;
         }
       }
       if (path) {
         parts.push(svg('path', { class: `s${i}`, d: path }));
+      }
+      const newest = points.at(-1);
+      if (newest && newest.values[i] !== null) {
+        parts.push(svg('circle', { class: `d${i}`, cx: x(newest.at), cy: y(newest.values[i]), r: 2.5 }));
       }
     });
     this.plot.replaceChildren(...parts);
