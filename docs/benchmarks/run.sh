@@ -102,38 +102,8 @@ die() {
   exit 1
 }
 
-# Prints the feature version of a java command, such as 25; nothing if it does not run.
-version_of() {
-  "$1" -XshowSettings:properties -version 2>&1 </dev/null |
-    sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
-}
-
-# Prints the java commands in the usual folders, as in tpcc/tpcc.sh.
-candidates() {
-  [ -n "${JAVA_HOME:-}" ] && printf '%s\n' "$JAVA_HOME/bin/java"
-  command -v java
-  for folder in \
-    /usr/lib/jvm/* /usr/lib64/jvm/* /usr/java/* /opt/java/* /opt/jdk* /opt/*/jdk* \
-    /usr/local/jdk* /usr/local/java/* "${HOME:-}"/.jdks/* "${HOME:-}"/.sdkman/candidates/java/* \
-    "${SDKMAN_CANDIDATES_DIR:-/nowhere}"/java/* "${HOME:-}"/.asdf/installs/java/* \
-    "${HOME:-}"/.local/share/mise/installs/java/* \
-    /Library/Java/JavaVirtualMachines/*/Contents/Home \
-    /opt/homebrew/opt/openjdk* /usr/local/opt/openjdk*
-  do
-    [ -x "$folder/bin/java" ] && printf '%s\n' "$folder/bin/java"
-  done
-}
-
-find_java() {
-  candidates | while IFS= read -r java; do
-    [ -x "$java" ] || continue
-    version=$(version_of "$java")
-    if [ "${version:-0}" -ge "$required" ]; then
-      printf '%s\n' "$java"
-      break
-    fi
-  done
-}
+[ -f "$root/cli/java.sh" ] || die "$root/cli/java.sh is missing"
+. "$root/cli/java.sh"
 
 java=$(find_java)
 [ -n "$java" ] || die "no JDK of version $required or later: install one, or set JAVA_HOME to it"

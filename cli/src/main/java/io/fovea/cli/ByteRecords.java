@@ -1,22 +1,30 @@
 package io.fovea.cli;
 
+import com.google.gson.JsonElement;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
 import io.fovea.Change;
 import io.fovea.Cursor;
 import io.fovea.Index;
 import io.fovea.IndexCursor;
 import io.fovea.Key;
 import io.fovea.ObjectDump;
+import io.fovea.Page;
+import io.fovea.Range;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.TableLoad;
 import io.fovea.Transaction;
+import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -152,14 +160,125 @@ final class ByteRecords extends Records {
         index.scan(tx, range(index::key, of, bounds), order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
-        Map<String, @Nullable Object> m = new LinkedHashMap<>();
-        Key by = c.indexKey();
-        for (int i = 0; i < of.size(); i++) {
-          m.put(column(of.get(i).name()), FieldText.value(by, i, of.get(i)));
-        }
+        Map<String, @Nullable Object> m = values(c.indexKey(), of);
         m.putAll(record(c.key(), c.value()));
         goesOn = sink.test(m);
       }
+    }
+  }
+
+  @Override
+  <T> Page<T> page(
+      Transaction tx,
+      Bounds bounds,
+      @Nullable String index,
+      ScanOrder order,
+      @Nullable String after,
+      int limit,
+      Function<Map<String, @Nullable Object>, T> item) {
+    if (index == null) {
+      return page(
+          bytes,
+          tx,
+          bound(whole(bounds.parts())),
+          bound(whole(bounds.low())),
+          order,
+          after,
+          limit,
+          (k, v) -> item.apply(record(k, v)));
+    }
+    requireIndex(index);
+    if (table.spec().objects() != null) {
+      throw command.mistake("an index of objects as bytes has no pages");
+    }
+    return pageComputed(tx, bounds, bytes.index(index, Key.class), order, after, limit, item);
+  }
+
+  /**
+   * Reads a page in the order of a computed key, which only the entries contain: a page of records
+   * has no entries, so these are read by a second cursor. It begins after all entries with the last
+   * key of the page before: until the records reach its first entry, they have that key.
+   *
+   * <pre>
+   *   entries     7 a   7 b   7 c   7 d   8 e   9 f        the page before ended with 7 b
+   *   records                 c     d     e     f          7, 7, then with the cursor: 8, 9
+   *   cursor                              8 e   9 f
+   * </pre>
+   *
+   * @param after a token of the engine, a dot, and the last key as a JSON array
+   */
+  private <T> Page<T> pageComputed(
+      Transaction tx,
+      Bounds bounds,
+      Index<Key, byte[], byte[]> index,
+      ScanOrder order,
+      @Nullable String after,
+      int limit,
+      Function<Map<String, @Nullable Object>, T> item) {
+    List<Field> of = fields(index.spec());
+    Key prefix = bounds.parts().isEmpty() ? null : key(index::key, of, bounds.parts());
+    Key low = bounds.low().isEmpty() ? null : key(index::key, of, bounds.low());
+    Key last = null;
+    String token = null;
+    if (after != null) {
+      int dot = after.indexOf('.') + 1;
+      token = after.substring(0, Math.max(0, dot - 1));
+      last = key(index::key, of, parts(after.substring(dot)));
+    }
+    Range rest =
+        last == null
+            ? range(index::key, of, bounds)
+            : order == ScanOrder.ASCENDING ? Range.greaterThan(last) : Range.lessThan(last);
+    List<Map<String, @Nullable Object>> current = new ArrayList<>();
+    current.add(last == null ? Map.of() : values(last, of));
+    try (IndexCursor<Key, byte[], byte[]> entries = index.scan(tx, rest, order)) {
+      boolean[] found = {entries.next()};
+      Page<T> page =
+          oneByOne(
+              limit,
+              token,
+              at ->
+                  prefix == null
+                      ? index.page(tx, low, null, order, at, 1)
+                      : index.page(tx, prefix, order, at, 1),
+              (k, v) -> {
+                if (found[0] && Arrays.equals(entries.key(), k)) {
+                  current.set(0, values(entries.indexKey(), of));
+                  found[0] = entries.next();
+                }
+                Map<String, @Nullable Object> m = new LinkedHashMap<>(current.getFirst());
+                m.putAll(record(k, v));
+                return item.apply(m);
+              });
+      String next = page.next();
+      return new Page<>(
+          page.items(),
+          next == null
+              ? null
+              : next
+                  + '.'
+                  + Json.compact(current.getFirst().values().stream().map(Records::text).toList()));
+    }
+  }
+
+  /** The parts of a computed key by column. */
+  private static Map<String, @Nullable Object> values(Key by, List<Field> of) {
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    for (int i = 0; i < of.size(); i++) {
+      m.put(column(of.get(i).name()), FieldText.value(by, i, of.get(i)));
+    }
+    return m;
+  }
+
+  private static List<@Nullable String> parts(String json) {
+    try {
+      List<@Nullable String> parts = new ArrayList<>();
+      for (JsonElement e : JsonParser.parseString(json).getAsJsonArray()) {
+        parts.add(e.isJsonNull() ? null : e.getAsString());
+      }
+      return parts;
+    } catch (JsonParseException | IllegalStateException | UnsupportedOperationException e) {
+      throw new InvalidUseException("The position is damaged, or of another search.");
     }
   }
 

@@ -12,6 +12,7 @@ import io.fovea.cli.console.Failure;
 import io.fovea.cli.console.Reply;
 import io.fovea.cli.console.Request;
 import io.fovea.cli.console.Route;
+import io.fovea.error.AbortCause;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.IndexSpec;
@@ -42,8 +43,9 @@ import picocli.CommandLine.ParameterException;
  *   PUT    record         sets a record                    {table, key, values, create}
  *   DELETE record         deletes a record                 {table, key}
  *   GET    stats          figures
+ *   GET    transactions   figures of slow and retried transactions, by cause
  *   POST   attach         connects to the process that has the original open
- *   POST   refresh        makes a new copy
+ *   POST   refresh        starts the operation "copy", which replaces the copy
  *   GET    page           describes a page                 number
  *   GET    jobs           the operations and their results
  *   POST   jobs           starts an operation              {kind: verify|backup|pages, name}
@@ -73,6 +75,7 @@ final class ConsoleApi {
     all.put("PUT record", this::put);
     all.put("DELETE record", this::delete);
     all.put("GET stats", r -> reply(stats()));
+    all.put("GET transactions", r -> reply(transactions()));
     all.put("POST attach", r -> done(database::attach));
     all.put("POST refresh", r -> done(database::refresh));
     all.put("GET page", r -> reply(page(r)));
@@ -82,9 +85,11 @@ final class ConsoleApi {
     return all;
   }
 
-  /** The status and message of an exception. */
-  static Failure failure(Exception e) {
+  /** The status and message of an exception or error. */
+  static Failure failure(Throwable e) {
     return switch (e) {
+      case Failure f -> f;
+      case Session.Stopped s -> new Failure(503, "the console is ending");
       case ParameterException p -> new Failure(400, Text.reason(p));
       case JsonParseException p -> new Failure(400, "the body of the request has another form");
       case InvalidUseException i -> new Failure(409, Text.reason(i));
@@ -92,7 +97,7 @@ final class ConsoleApi {
       case UncheckedIOException io -> new Failure(500, Text.why(io.getCause()));
       case IOException io -> new Failure(500, Text.why(io));
       default -> {
-        System.getLogger("io.fovea.cli").log(System.Logger.Level.WARNING, "A request failed", e);
+        System.getLogger("io.fovea.cli").log(System.Logger.Level.ERROR, "A request failed", e);
         yield new Failure(500, "the request failed: " + e);
       }
     };
@@ -176,6 +181,37 @@ final class ConsoleApi {
     m.put("figures", database.figures());
     m.put("attached", database.isAttached());
     return m;
+  }
+
+  /** All figures that the engine keeps on slow and retried transactions: sums over all bodies. */
+  private Map<String, Object> transactions() {
+    Map<String, ?> figures = database.figures();
+    List<Map<String, Object>> causes = new ArrayList<>();
+    for (AbortCause cause : AbortCause.values()) {
+      Map<String, Object> m = new LinkedHashMap<>();
+      m.put("cause", cause.name());
+      m.put("attempts", number(figures, "abortsByCause." + cause.name()));
+      m.put("retried", cause.retryable());
+      m.put("explanation", cause.explanation());
+      causes.add(m);
+    }
+    Map<String, Object> m = new LinkedHashMap<>();
+    m.put("millis", System.nanoTime() / 1e6);
+    m.put("attached", database.isAttached());
+    m.put("commits", number(figures, "commits"));
+    m.put("retries", number(figures, "retries"));
+    m.put("pessimisticAttempts", number(figures, "pessimisticAttempts"));
+    m.put("transactionNanos", number(figures, "transactionNanos"));
+    m.put("active", number(figures, "activeTransactions"));
+    m.put("waiting", number(figures, "waitingTransactions"));
+    m.put("oldestNanos", number(figures, "oldestTransactionNanos"));
+    m.put("causes", causes);
+    return m;
+  }
+
+  /** A figure; 0 if the other process's release does not have it. */
+  private static long number(Map<String, ?> figures, String name) {
+    return figures.get(name) instanceof Number n ? n.longValue() : 0;
   }
 
   // ----------------------------------------------------------------------------------------

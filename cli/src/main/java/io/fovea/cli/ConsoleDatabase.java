@@ -3,14 +3,16 @@ package io.fovea.cli;
 import com.sun.tools.attach.AttachNotSupportedException;
 import io.fovea.Database;
 import io.fovea.cli.console.Failure;
-import io.fovea.error.DatabaseLockedException;
-import io.fovea.error.FoveaException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import javax.management.JMException;
 import javax.management.ObjectName;
 import org.jspecify.annotations.Nullable;
@@ -33,10 +35,18 @@ final class ConsoleDatabase implements AutoCloseable {
   private volatile Instant opened = Instant.EPOCH;
   private volatile long holder = -1;
 
-  /** The process that has the original open, and its database; null if not connected. */
-  private @Nullable RunningProcess process;
+  /** The database of the process that has the original open. */
+  private record Attached(RunningProcess process, long pid, ObjectName bean) {}
 
-  private @Nullable ObjectName bean;
+  /**
+   * Null if not connected. A process that is stopped answers nothing: no lock is held meanwhile.
+   */
+  private final AtomicReference<@Nullable Attached> attached = new AtomicReference<>();
+
+  /** Held while the other process is asked, so that a stopped one occupies two threads at most. */
+  private final ReentrantLock asking = new ReentrantLock();
+
+  private volatile boolean closed;
 
   private ConsoleDatabase(ServeCommand command) {
     this.command = command;
@@ -64,29 +74,37 @@ final class ConsoleDatabase implements AutoCloseable {
       }
       throw e;
     }
-    holder = newer == null ? -1 : findHolder();
+    long pid = newer == null ? -1 : Holder.of(file);
+    Database oldDb;
+    Copy oldCopy;
     lock.writeLock().lock();
     try {
-      release();
+      oldDb = db;
+      oldCopy = copy;
       db = made;
       copy = newer;
       opened = Instant.now();
+      holder = pid;
     } finally {
       lock.writeLock().unlock();
     }
+    release(oldDb, oldCopy);
   }
 
-  /** Closes the database, and removes the copy. */
-  private void release() {
-    Database old = db;
-    Copy made = copy;
-    db = null;
-    copy = null;
-    if (old != null) {
-      old.close();
-    }
-    if (made != null) {
-      made.close();
+  /** Closes a database that no request uses, and removes its copy. */
+  private static void release(@Nullable Database old, @Nullable Copy made) {
+    boolean interrupted = Thread.interrupted(); // closing would fail
+    try {
+      if (old != null) {
+        old.close();
+      }
+    } finally {
+      if (made != null) {
+        made.close();
+      }
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 
@@ -123,12 +141,19 @@ final class ConsoleDatabase implements AutoCloseable {
     return jobs;
   }
 
-  /** Replaces the copy by a new one. */
+  /** Begins to replace the copy by a new one, as the operation {@code copy}. */
   void refresh() {
     if (!isCopy()) {
       throw new Failure(409, "this is the file itself, not a copy");
     }
-    jobs.whileIdle(this::replace);
+    jobs.start(
+        "copy",
+        () -> 0,
+        0,
+        () -> {
+          replace();
+          return Map.of("opened", opened);
+        });
   }
 
   // ---------------------------------------------------------------------------- the other process
@@ -141,41 +166,42 @@ final class ConsoleDatabase implements AutoCloseable {
     return holder;
   }
 
-  private long findHolder() {
-    try {
-      TableFile.open(command.file()).close();
-      return -1;
-    } catch (DatabaseLockedException e) {
-      return e.holderPid();
-    } catch (FoveaException e) {
-      return -1; // it can be copied, but not opened
-    }
-  }
-
   /** Connects to the process that has the original open. */
-  synchronized void attach() {
-    if (bean != null) {
+  void attach() {
+    if (attached.get() != null) {
       return;
     }
-    long pid = isCopy() ? findHolder() : -1;
+    long pid = isCopy() ? Holder.of(command.file()) : -1;
     if (pid < 0) {
       throw new Failure(409, "no process has " + command.file() + " open for writing");
     }
     String id = with(d -> d.id().toString());
+    ask(
+        pid,
+        () -> {
+          connect(pid, id);
+          return null;
+        });
+  }
+
+  private void connect(long pid, String id) {
     RunningProcess found = null;
+    boolean done = false;
     try {
       found = RunningProcess.connect("" + pid);
       for (ObjectName each : found.databases()) {
         if (id.equals(each.getKeyProperty("id"))) {
-          process = found;
-          bean = each;
+          done = attached.compareAndSet(null, new Attached(found, pid, each));
+          if (closed) {
+            detach(attached.get());
+          }
           return;
         }
       }
     } catch (AttachNotSupportedException | IOException | JMException e) {
       throw new Failure(502, "process " + pid + " can't be reached: " + e.getMessage());
     } finally {
-      if (found != null && bean == null) {
+      if (found != null && !done) {
         found.close();
       }
     }
@@ -184,44 +210,75 @@ final class ConsoleDatabase implements AutoCloseable {
         "process " + pid + " does not publish the database: it must call DatabaseBean.register");
   }
 
+  /** Calls a function that waits for the other process; fails if another request does. */
+  private <R extends @Nullable Object> R ask(long pid, Supplier<R> question) {
+    boolean asked;
+    try {
+      asked = asking.tryLock(2, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      asked = false;
+    }
+    if (!asked) {
+      throw new Failure(504, "process " + pid + " does not answer: is it stopped?");
+    }
+    try {
+      return question.get();
+    } finally {
+      asking.unlock();
+    }
+  }
+
   /** Whether figures are those of the other process. */
-  synchronized boolean isAttached() {
-    return bean != null;
+  boolean isAttached() {
+    return attached.get() != null;
   }
 
   /** The figures of the database, with dots in their names. */
   Map<String, ?> figures() {
-    synchronized (this) {
-      if (process != null && bean != null) {
-        try {
-          Map<String, Object> figures = process.figures(bean);
-          if (!figures.isEmpty()) {
-            return figures;
-          }
-        } catch (IOException e) {
-          // It has ended: the figures of the copy follow.
-        }
-        process.close();
-        process = null;
-        bean = null;
+    Attached of = attached.get();
+    if (of != null) {
+      Map<String, Object> figures = ask(of.pid, () -> figures(of));
+      if (!figures.isEmpty()) {
+        return figures;
       }
+      detach(of);
     }
     return with(d -> Json.flat(d.stats()));
   }
 
+  /** Returns nothing if the database was closed, or its process has ended. */
+  private static Map<String, Object> figures(Attached of) {
+    try {
+      return of.process.figures(of.bean);
+    } catch (IOException e) {
+      return Map.of();
+    }
+  }
+
+  /** Disconnects on another thread, because a stopped process would not answer. */
+  private void detach(@Nullable Attached of) {
+    if (of != null && attached.compareAndSet(of, null)) {
+      Thread.ofPlatform().daemon().name("fovea-console-detach").start(of.process::close);
+    }
+  }
+
   @Override
   public void close() {
+    closed = true;
     jobs.close();
-    synchronized (this) {
-      if (process != null) {
-        process.close();
-      }
-    }
+    detach(attached.get());
+    Database old;
+    Copy made;
     lock.writeLock().lock();
     try {
-      release();
+      old = db;
+      made = copy;
+      db = null;
+      copy = null;
     } finally {
       lock.writeLock().unlock();
     }
+    release(old, made);
   }
 }

@@ -32,6 +32,7 @@ final class ConsoleJobs implements AutoCloseable {
   }
 
   private final Map<String, Job> jobs = new TreeMap<>();
+  private boolean closed;
 
   /**
    * Starts an operation.
@@ -50,6 +51,9 @@ final class ConsoleJobs implements AutoCloseable {
   }
 
   private void requireIdle() {
+    if (closed) {
+      throw new Failure(503, "the console is ending");
+    }
     jobs.forEach(
         (kind, job) -> {
           if (job.running) {
@@ -60,12 +64,18 @@ final class ConsoleJobs implements AutoCloseable {
 
   private void run(String kind, Callable<Object> work) {
     Object result = null;
-    String error = null;
+    String error = "the operation failed"; // if its error can't be described
     try {
       result = work.call();
-    } catch (Exception e) {
-      error = Text.reason(e);
+      error = null;
+    } catch (Throwable e) { // otherwise an error would let the operation run forever
+      error = ConsoleApi.failure(e).getMessage();
+    } finally {
+      ended(kind, result, error);
     }
+  }
+
+  private void ended(String kind, @Nullable Object result, @Nullable String error) {
     synchronized (this) {
       Job job = jobs.get(kind);
       if (job != null) {
@@ -75,12 +85,6 @@ final class ConsoleJobs implements AutoCloseable {
         job.error = error;
       }
     }
-  }
-
-  /** Runs something while no operation runs. */
-  synchronized void whileIdle(Runnable work) {
-    requireIdle();
-    work.run();
   }
 
   /** The state of each operation by kind. */
@@ -113,6 +117,7 @@ final class ConsoleJobs implements AutoCloseable {
   public void close() {
     Map<String, Job> all;
     synchronized (this) {
+      closed = true;
       all = new TreeMap<>(jobs);
     }
     all.forEach(

@@ -1,14 +1,11 @@
 package io.fovea.cli;
 
-import com.google.gson.JsonArray;
-import com.google.gson.JsonElement;
-import com.google.gson.JsonParseException;
-import com.google.gson.JsonParser;
 import io.fovea.Database;
+import io.fovea.Page;
 import io.fovea.ScanOrder;
 import io.fovea.cli.console.Failure;
 import io.fovea.cli.console.Request;
-import io.fovea.schema.IndexSpec;
+import io.fovea.error.InvalidUseException;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import java.math.BigDecimal;
@@ -27,14 +24,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Reads and changes the records of a console's tables.
  *
- * <p>A page of records ends with a position, from which the next page continues:
- *
- * <pre>
- *   [skip, part...]     by key       the key of the last record; that record is left out
- *                       by an index  the index key of the last record, and how many records with
- *                                    this index key came before: these are skipped
- *                       others       nothing, and how many records came before
- * </pre>
+ * <p>A page of records ends with a position, from which the next page continues: {@link
+ * Records#page}.
  *
  * <p>The pages are not one snapshot: a record that changes its place in between may occur twice, or
  * not at all. Thread-safe.
@@ -64,38 +55,6 @@ final class ConsoleRecords {
     return Records.of(command, db.table(spec), false);
   }
 
-  /** Where a scan begins. */
-  private record Position(int skip, List<@Nullable String> parts) {
-    static final Position START = new Position(0, List.of());
-
-    static Position parse(@Nullable String text) {
-      if (text == null) {
-        return START;
-      }
-      try {
-        JsonArray all = JsonParser.parseString(text).getAsJsonArray();
-        List<@Nullable String> parts = new ArrayList<>();
-        for (JsonElement e : all.asList().subList(1, all.size())) {
-          parts.add(e.isJsonNull() ? null : e.getAsString());
-        }
-        return new Position(all.get(0).getAsInt(), parts);
-      } catch (JsonParseException
-          | IllegalStateException
-          | IllegalArgumentException
-          | IndexOutOfBoundsException
-          | UnsupportedOperationException e) {
-        throw new Failure(400, "at takes a position that a page of records ended with");
-      }
-    }
-
-    @Override
-    public String toString() {
-      List<@Nullable Object> all = new ArrayList<>(List.of(skip));
-      all.addAll(parts);
-      return Json.compact(all);
-    }
-  }
-
   // -----------------------------------------------------------------------------------------
   // reading
 
@@ -112,38 +71,21 @@ final class ConsoleRecords {
     int limit = limit(r);
     List<@Nullable String> parts = new ArrayList<>(r.all("part"));
     r.all("null").forEach(i -> parts.set(nullPart(i, parts), null));
-    Position at = Position.parse(r.optional("at"));
-    List<String> by = positionColumns(records, index, down);
-    Bounds bounds = bounds(records, starts, parts, at, index == null, down);
-
-    List<Found> found = new ArrayList<>();
-    int[] skipped = {0};
-    db.read(
-        tx -> {
-          records.scan(
-              tx,
-              bounds,
-              index,
-              down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING,
-              record -> {
-                boolean before =
-                    index == null
-                        ? !down
-                            && found.isEmpty()
-                            && !at.parts.isEmpty()
-                            && texts(records, record, by).equals(at.parts)
-                        : skipped[0] < at.skip;
-                if (before) {
-                  skipped[0]++;
-                  return true;
-                }
-                found.add(found(records, record, by));
-                return found.size() <= limit;
-              });
-          return null;
-        });
-    boolean more = found.size() > limit;
-    List<Found> shown = more ? found.subList(0, limit) : found;
+    String after = r.optional("at");
+    Bounds bounds =
+        new Bounds(starts ? parts : List.of(), starts ? List.of() : parts, List.of(), List.of());
+    ScanOrder order = down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING;
+    Page<Found> page;
+    try {
+      page =
+          db.read(
+              tx ->
+                  records.page(
+                      tx, bounds, index, order, after, limit, each -> found(records, each)));
+    } catch (InvalidUseException e) {
+      throw after == null ? e : new Failure(400, Text.reason(e));
+    }
+    List<Found> shown = page.items();
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     Set<String> columns = new LinkedHashSet<>();
     shown.forEach(each -> columns.addAll(each.cells.keySet()));
@@ -160,7 +102,7 @@ final class ConsoleRecords {
                   return each;
                 })
             .toList());
-    m.put("next", more ? next(index, by, shown, at).toString() : null);
+    m.put("next", page.next());
     return m;
   }
 
@@ -169,16 +111,12 @@ final class ConsoleRecords {
    * into memory.
    */
   private record Found(
-      List<@Nullable String> key,
-      List<@Nullable String> position,
-      Map<String, @Nullable Map<String, Object>> cells) {}
+      List<@Nullable String> key, Map<String, @Nullable Map<String, Object>> cells) {}
 
-  private static Found found(
-      Records records, Map<String, @Nullable Object> record, List<String> by) {
+  private static Found found(Records records, Map<String, @Nullable Object> record) {
     Map<String, @Nullable Map<String, Object>> cells = new LinkedHashMap<>();
     record.forEach((column, value) -> cells.put(column, cell(value, LIST_CHARS)));
-    return new Found(
-        texts(records, record, keyColumns(records)), texts(records, record, by), cells);
+    return new Found(texts(records, record, keyColumns(records)), cells);
   }
 
   private static int limit(Request r) {
@@ -206,83 +144,6 @@ final class ConsoleRecords {
     return records.columns().subList(0, records.keyParts());
   }
 
-  /** The columns that a position consists of; empty if only a count of records tells it. */
-  private static List<String> positionColumns(
-      Records records, @Nullable String index, boolean down) {
-    if (index == null) {
-      return keyColumns(records);
-    }
-    records.requireIndex(index);
-    if (down || records instanceof ObjectRecords) {
-      return List.of();
-    }
-    List<String> columns = new ArrayList<>();
-    for (IndexSpec spec : records.table.spec().indexes()) {
-      if (spec.name().equals(index)) {
-        Records.fields(spec).forEach(f -> columns.add(records.column(f)));
-      }
-    }
-    // The records of a table of rows do not contain the parts of a computed key.
-    return records instanceof ByteRecords || records.columns().containsAll(columns)
-        ? columns
-        : List.of();
-  }
-
-  private static Bounds bounds(
-      Records records,
-      boolean starts,
-      List<@Nullable String> parts,
-      Position at,
-      boolean byKey,
-      boolean down) {
-    List<@Nullable String> prefix = starts ? parts : List.of();
-    List<@Nullable String> from = starts ? List.of() : parts;
-    if (records instanceof ByteRecords bytes && byKey) {
-      return ofBytes(
-          bytes, records.whole(prefix), records.whole(from), records.whole(at.parts), down);
-    }
-    if (at.parts.isEmpty()) {
-      return new Bounds(prefix, from, List.of(), List.of());
-    }
-    if (at.parts.size() < prefix.size()) {
-      throw new Failure(400, "at takes a position of the same search");
-    }
-    List<@Nullable String> rest = at.parts.subList(prefix.size(), at.parts.size());
-    return byKey && down
-        ? new Bounds(prefix, from, List.of(), records.whole(rest))
-        : new Bounds(prefix, rest, List.of(), List.of());
-  }
-
-  /** A table of bytes takes bounds, but no prefix with them. */
-  private static Bounds ofBytes(
-      ByteRecords records, List<String> prefix, List<String> from, List<String> at, boolean down) {
-    byte[] above = prefix.isEmpty() ? new byte[0] : Bounds.above(records.bytes(prefix.getFirst()));
-    List<String> to = above.length == 0 ? List.of() : List.of(records.word(hex(above)));
-    List<String> low = prefix.isEmpty() ? from : prefix;
-    return at.isEmpty()
-        ? new Bounds(List.of(), low, List.of(), to)
-        : down
-            ? new Bounds(List.of(), low, List.of(), at)
-            : new Bounds(List.of(), at, List.of(), to);
-  }
-
-  private static Position next(
-      @Nullable String index, List<String> by, List<Found> shown, Position at) {
-    if (by.isEmpty()) {
-      return new Position(at.skip + shown.size(), List.of());
-    }
-    List<@Nullable String> last = shown.getLast().position;
-    if (index == null) {
-      return new Position(0, last);
-    }
-    int same = 0;
-    while (same < shown.size() && shown.get(shown.size() - 1 - same).position.equals(last)) {
-      same++;
-    }
-    boolean all = same == shown.size() && last.equals(at.parts);
-    return new Position(all ? at.skip + same : same, last);
-  }
-
   // -----------------------------------------------------------------------------------------
   // values
 
@@ -292,20 +153,11 @@ final class ConsoleRecords {
     List<@Nullable String> all = new ArrayList<>();
     for (String column : columns) {
       Object value = record.get(column);
-      all.add(
-          switch (value) {
-            case null -> null;
-            case byte[] b when ByteRecords.KEY.equals(column) -> records.word(hex(b));
-            case byte[] b -> hex(b);
-            case BigDecimal d -> d.toPlainString();
-            default -> value.toString();
-          });
+      String text = Records.text(value);
+      boolean word = value instanceof byte[] && ByteRecords.KEY.equals(column);
+      all.add(text != null && word ? records.word(text) : text);
     }
     return all;
-  }
-
-  private static String hex(byte[] b) {
-    return HexFormat.of().formatHex(b);
   }
 
   /** A value for the page: its text, and what kind of value it is; null for null. */

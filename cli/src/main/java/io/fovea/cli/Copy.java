@@ -4,13 +4,13 @@ import io.fovea.BackupOptions;
 import io.fovea.FileDump;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.stream.Stream;
 
 /**
- * A temporary copy of a database in use. It is removed when it is closed, or when the JVM ends.
- * Thread-safe.
+ * A temporary copy of a database in use. It is removed when it is closed, or when the JVM ends: an
+ * exit during the copying ends that first, because it would create further files. Thread-safe.
  */
 final class Copy implements AutoCloseable {
   private final Path directory;
@@ -22,19 +22,30 @@ final class Copy implements AutoCloseable {
     this.file = file;
   }
 
+  /**
+   * Copies a database.
+   *
+   * @throws io.fovea.error.OperationInterruptedException if the thread is interrupted; nothing is
+   *     left
+   */
   static Copy of(Path file) {
-    try {
+    try (UntilExit exit = new UntilExit()) {
       Path directory = Files.createTempDirectory("fovea-copy");
       Copy made = new Copy(directory, directory.resolve(file.getFileName()));
-      Runtime.getRuntime().addShutdownHook(made.atTheEnd);
       boolean done = false;
       try {
         FileDump.backup(file, directory, BackupOptions.defaults());
+        exit.cleanUp();
+        if (exit.isStopping()) {
+          throw new Session.Stopped();
+        }
+        Runtime.getRuntime().addShutdownHook(made.atTheEnd);
         done = true;
         return made;
       } finally {
+        exit.cleanUp();
         if (!done) {
-          made.close();
+          made.remove();
         }
       }
     } catch (IOException e) {
@@ -48,13 +59,12 @@ final class Copy implements AutoCloseable {
   }
 
   private void remove() {
-    try (Stream<Path> all = Files.list(directory)) {
-      for (Path p : all.toList()) {
-        Files.deleteIfExists(p);
-      }
-      Files.deleteIfExists(directory);
+    try {
+      Folders.delete(directory);
     } catch (IOException e) {
       // It is in the temporary directory.
+      System.getLogger("io.fovea.cli")
+          .log(Level.DEBUG, () -> "The copy " + directory + " is left", e);
     }
   }
 

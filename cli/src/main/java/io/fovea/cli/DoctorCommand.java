@@ -19,7 +19,6 @@ import java.util.logging.Handler;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
@@ -169,7 +168,22 @@ final class DoctorCommand extends JsonCommand {
 
   /** Checks with a small database. */
   private void scratch() throws IOException {
-    Path folder = Files.createTempDirectory(directory, "fovea-doctor");
+    try (UntilExit exit = new UntilExit()) {
+      Path folder = Files.createTempDirectory(directory, "fovea-doctor");
+      Throwable cause = null;
+      try {
+        scratch(folder);
+      } catch (Throwable e) {
+        cause = e;
+        throw e;
+      } finally {
+        exit.cleanUp();
+        Folders.deleteAfter(folder, cause);
+      }
+    }
+  }
+
+  private void scratch(Path folder) {
     List<String> said = new ArrayList<>();
     Handler ear = ear(said);
     Logger logger = Logger.getLogger("io.fovea");
@@ -195,7 +209,6 @@ final class DoctorCommand extends JsonCommand {
       logger.setUseParentHandlers(parents);
       logger.setLevel(level);
       logger.removeHandler(ear);
-      delete(folder);
     }
   }
 
@@ -238,14 +251,5 @@ final class DoctorCommand extends JsonCommand {
       @Override
       public void close() {}
     };
-  }
-
-  private static void delete(Path folder) throws IOException {
-    try (Stream<Path> files = Files.list(folder)) {
-      for (Path file : files.toList()) {
-        Files.delete(file);
-      }
-    }
-    Files.delete(folder);
   }
 }

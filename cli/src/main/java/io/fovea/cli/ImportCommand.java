@@ -14,9 +14,13 @@ import io.fovea.error.ValueTooLargeException;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.PrintWriter;
+import java.nio.channels.Channels;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -143,6 +147,9 @@ final class ImportCommand extends TableCommand {
 
   private volatile long imported;
 
+  /** Ends the import after Ctrl-C; null in a shell, which does so itself. */
+  private @Nullable UntilExit exit;
+
   /** Lines before the first one that the format sees. */
   private int linesBefore;
 
@@ -199,16 +206,42 @@ final class ImportCommand extends TableCommand {
     if (!types.isEmpty() && keys.isEmpty()) {
       throw mistake("--type is for a table that --key creates");
     }
-    try {
-      imports();
-    } finally {
-      Spool s = spool;
-      if (s != null) {
-        s.delete();
+    try (@Nullable UntilExit until = session() == null ? new UntilExit() : null) {
+      exit = until;
+      try {
+        imports();
+      } catch (Exception e) {
+        if (!isStopping()) {
+          throw e;
+        }
+        err().println("fovea: stopped; " + before()); // the JVM ends when this is closed
+        err().flush();
+        throw new Session.Stopped();
       }
     }
     said(imported);
     return Main.OK;
+  }
+
+  private boolean isStopping() {
+    UntilExit e = exit;
+    return e != null && e.isStopping();
+  }
+
+  /** Called at each record. */
+  private void goOnUnlessStopped() {
+    goOn();
+    if (isStopping()) {
+      throw new Session.Stopped();
+    }
+  }
+
+  /** Called before something is closed or removed, which an interrupt would prevent. */
+  private void cleanUp() {
+    UntilExit e = exit;
+    if (e != null) {
+      e.cleanUp();
+    }
   }
 
   private boolean isGiven(String option) {
@@ -217,26 +250,91 @@ final class ImportCommand extends TableCommand {
   }
 
   private void imports() throws IOException {
-    boolean done = false;
+    Throwable cause = null;
+    try {
+      openAndRead();
+    } catch (Throwable e) {
+      cause = e;
+      throw e;
+    } finally {
+      cleanUp();
+      if (cause != null) {
+        removeNewFiles(cause);
+      }
+      deleteSpool(cause);
+    }
+  }
+
+  private void openAndRead() throws IOException {
     try (BufferedReader in = reader();
         Opened db = opened(schemaLine(in))) {
       try {
         read(db, in);
-        done = true;
+      } catch (Throwable e) {
+        cleanUp();
+        dropNewTable(db, e);
+        throw e;
       } finally {
-        if (!done && made && imported == 0 && !dryRun && newFiles == null) {
-          db.database().dropTable(table);
-        }
+        cleanUp();
       }
     } catch (Format.WrongInput e) {
       throw wrong(1, e);
     } catch (CharacterCodingException e) {
       throw mistake("the input is not UTF-8; " + before());
-    } finally {
-      NewFiles files = newFiles;
-      if (!done && files != null && imported == 0) {
-        files.delete();
+    }
+  }
+
+  private void dropNewTable(Opened db, Throwable cause) {
+    if (made && imported == 0 && !dryRun && newFiles == null) {
+      drop(db.database(), table, cause, err());
+    }
+  }
+
+  /** Drops a new table after a failure; another failure does not hide the first. */
+  static void drop(Database db, String table, Throwable cause, PrintWriter err) {
+    try {
+      db.dropTable(table);
+    } catch (RuntimeException e) {
+      cause.addSuppressed(e);
+      err.println(
+          "fovea: the new table "
+              + NameText.of(table)
+              + " is left, and empty; Database.dropTable removes it. Dropping it failed: "
+              + Text.reason(e));
+    }
+  }
+
+  private void removeNewFiles(Throwable cause) {
+    NewFiles files = newFiles;
+    if (files == null || imported > 0) {
+      return;
+    }
+    try {
+      files.delete();
+    } catch (IOException e) {
+      cause.addSuppressed(e);
+      err()
+          .println(
+              "fovea: the new file "
+                  + file()
+                  + " is left, without records; delete it, and those whose names begin with its"
+                  + " name and a dot. Deleting failed: "
+                  + Text.why(e));
+    }
+  }
+
+  private void deleteSpool(@Nullable Throwable cause) throws IOException {
+    Spool s = spool;
+    if (s == null) {
+      return;
+    }
+    try {
+      s.delete();
+    } catch (IOException e) {
+      if (cause == null) {
+        throw e;
       }
+      cause.addSuppressed(e);
     }
   }
 
@@ -331,7 +429,7 @@ final class ImportCommand extends TableCommand {
           LoadOptions.defaults().duplicates(duplicates),
           to -> {
             for (Line line = next(records, source); line != null; line = next(records, source)) {
-              goOn();
+              goOnUnlessStopped();
               set(to, line);
               imported = ++n[0]; // for the progress
             }
@@ -359,10 +457,10 @@ final class ImportCommand extends TableCommand {
       throws IOException, Format.WrongInput {
     imported = 0;
     Path directory = Files.createTempDirectory("fovea-import");
-    NewFiles files = NewFiles.before(directory.resolve("trial"));
+    Throwable cause = null;
     try {
       Options options = Opening.options().durability(Durability.NONE);
-      try (Opened trial = Opened.of(Database.open(files.file(), options), () -> {});
+      try (Opened trial = Opened.of(Database.open(directory.resolve("trial"), options), () -> {});
           Format.Source source = again(records)) {
         TableSpec spec = Objects.requireNonNull(db.database().describe(table));
         trial.database().table(spec);
@@ -371,10 +469,12 @@ final class ImportCommand extends TableCommand {
         return e;
       }
       return mistake(Text.reason(why) + "; " + before()); // an existing record is the other one
+    } catch (Throwable e) {
+      cause = e;
+      throw e;
     } finally {
       imported = 0;
-      files.delete();
-      Files.deleteIfExists(directory);
+      Folders.deleteAfter(directory, cause);
     }
   }
 
@@ -438,6 +538,7 @@ final class ImportCommand extends TableCommand {
       return db;
     } finally {
       if (!done) {
+        cleanUp();
         db.close();
       }
     }
@@ -468,6 +569,7 @@ final class ImportCommand extends TableCommand {
       return db;
     } finally {
       if (!done) {
+        cleanUp();
         db.close();
       }
     }
@@ -549,7 +651,7 @@ final class ImportCommand extends TableCommand {
     } else if (from == null || Files.isReadable(from) && !Files.isDirectory(from)) {
       Spool s = spool;
       if (s == null) {
-        s = new Spool(from == null ? in() : Files.newInputStream(from), isReadTwice());
+        s = new Spool(from == null ? standardInput() : Files.newInputStream(from), isReadTwice());
         spool = s;
         bytes = s;
       } else {
@@ -565,6 +667,15 @@ final class ImportCommand extends TableCommand {
       in.reset();
     }
     return in;
+  }
+
+  /**
+   * Returns standard input; as a channel, if it is the process's, because Ctrl-C interrupts that.
+   */
+  private InputStream standardInput() {
+    return in() == System.in
+        ? Channels.newInputStream(new FileInputStream(FileDescriptor.in).getChannel())
+        : in();
   }
 
   /** Whether the input may be read again: to infer types, or to find what a load has refused. */
@@ -623,7 +734,7 @@ final class ImportCommand extends TableCommand {
     List<Line> lines = new ArrayList<>();
     long characters = 0;
     for (Line line = next(records, source); line != null; line = next(records, source)) {
-      goOn();
+      goOnUnlessStopped();
       lines.add(line);
       for (String value : line.values) {
         characters += value == null ? 0 : value.length();

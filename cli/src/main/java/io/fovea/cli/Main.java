@@ -62,8 +62,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *               5  the output can't be written: a full disk
  * </pre>
  *
- * <p>A command that Ctrl-C ends in a shell has the code 130. A command whose reader ends first, as
- * {@code head} does, ends silently with the code 141.
+ * <p>A command that Ctrl-C ends has the code 130. A command whose reader ends first, as {@code
+ * head} does, ends silently with the code 141.
  *
  * <p>With {@code --json} the answer is one JSON value on standard output. Errors are lines on
  * standard error.
@@ -251,6 +251,9 @@ public final class Main implements Callable<Integer> {
   static int failed(Exception e, PrintWriter err, @Nullable Session session) {
     if (session != null && session.hasStopped(e)) {
       err.println("fovea: stopped");
+      return STOPPED;
+    }
+    if (e instanceof Session.Stopped) { // the JVM is ending
       return STOPPED;
     }
     if (e instanceof Output.Failed f && f.isQuiet()) {

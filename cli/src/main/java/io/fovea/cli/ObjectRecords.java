@@ -8,10 +8,12 @@ import com.google.gson.JsonParser;
 import io.fovea.Change;
 import io.fovea.Cursor;
 import io.fovea.ObjectDump;
+import io.fovea.Page;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
+import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Component;
 import java.util.ArrayList;
@@ -19,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -93,6 +96,46 @@ final class ObjectRecords extends Records {
     byte[] from = bounds.isLowIncluded() ? low : Bounds.above(low);
     byte[] to = bounds.isHighIncluded() ? Bounds.above(high) : high;
     return ByteRecords.between(bytes, tx, bounds.isLowIncluded(), from, to, order);
+  }
+
+  @Override
+  <T> Page<T> page(
+      Transaction tx,
+      Bounds bounds,
+      @Nullable String index,
+      ScanOrder order,
+      @Nullable String after,
+      int limit,
+      Function<Map<String, @Nullable Object>, T> item) {
+    if (index == null) {
+      return page(
+          bytes,
+          tx,
+          key(whole(bounds.parts())),
+          key(whole(bounds.low())),
+          order,
+          after,
+          limit,
+          (k, v) -> item.apply(record(k, v)));
+    }
+    // The engine has no positions in an index of objects without their class: records are counted.
+    int skipped;
+    try {
+      skipped = after == null ? 0 : Integer.parseUnsignedInt(after);
+    } catch (NumberFormatException e) {
+      throw new InvalidUseException("The position is damaged, or of another search.");
+    }
+    List<T> items = new ArrayList<>();
+    try (Cursor<byte[], byte[]> c = cursor(tx, bounds, index, order)) {
+      boolean more = c.next();
+      for (int i = 0; more && i < skipped; i++) {
+        more = c.next();
+      }
+      for (; more && items.size() < limit; more = c.next()) {
+        items.add(item.apply(record(c.key(), c.value())));
+      }
+      return new Page<>(items, more ? "" + (skipped + items.size()) : null);
+    }
   }
 
   private byte[] key(List<String> parts) {

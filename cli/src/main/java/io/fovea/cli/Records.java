@@ -5,10 +5,12 @@ import io.fovea.Key;
 import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
 import io.fovea.LoadSource;
+import io.fovea.Page;
 import io.fovea.Range;
 import io.fovea.RowLoad;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.TableLoad;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
@@ -16,11 +18,14 @@ import io.fovea.error.ValueTooLargeException;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.NameText;
+import java.math.BigDecimal;
 import java.time.DateTimeException;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiFunction;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
@@ -71,6 +76,76 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
       @Nullable String index,
       ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink);
+
+  /**
+   * Reads a page of the records that begin with a prefix or at a lower bound, in the order of an
+   * index or of their keys. A page begins where the last one ended, whatever is before it.
+   *
+   * @param bounds parts, or a lower bound, or neither
+   * @param after {@link Page#next} of the last page; null for the first page
+   * @param item converts a record; called with one at a time, because the values of a page may not
+   *     fit into memory
+   * @throws InvalidUseException if {@code after} is damaged or of another search
+   */
+  abstract <T> Page<T> page(
+      Transaction tx,
+      Bounds bounds,
+      @Nullable String index,
+      ScanOrder order,
+      @Nullable String after,
+      int limit,
+      Function<Map<String, @Nullable Object>, T> item);
+
+  /**
+   * Collects pages of one record, so that only one value is in memory.
+   *
+   * @param one returns the page after a token
+   */
+  static <T> Page<T> oneByOne(
+      int limit,
+      @Nullable String after,
+      Function<@Nullable String, Page<Map.Entry<byte[], byte[]>>> one,
+      BiFunction<byte[], byte[], T> item) {
+    List<T> items = new ArrayList<>();
+    String at = after;
+    do {
+      Page<Map.Entry<byte[], byte[]>> page = one.apply(at);
+      page.items().forEach(e -> items.add(item.apply(e.getKey(), e.getValue())));
+      at = page.next();
+    } while (at != null && items.size() < limit);
+    return new Page<>(items, at);
+  }
+
+  /** Reads a page by keys in bytes, which begin with a prefix or at a lower bound. */
+  static <T> Page<T> page(
+      Table<byte[], byte[]> table,
+      Transaction tx,
+      byte[] prefix,
+      byte[] low,
+      ScanOrder order,
+      @Nullable String after,
+      int limit,
+      BiFunction<byte[], byte[], T> item) {
+    byte[] from = prefix.length > 0 ? prefix : low;
+    byte[] to = Bounds.above(prefix);
+    return oneByOne(
+        limit,
+        after,
+        at ->
+            table.page(
+                tx, from.length == 0 ? null : from, to.length == 0 ? null : to, order, at, 1),
+        item);
+  }
+
+  /** A value in the form of a part of a key; null for null. */
+  static @Nullable String text(@Nullable Object value) {
+    return switch (value) {
+      case null -> null;
+      case byte[] b -> HexFormat.of().formatHex(b);
+      case BigDecimal d -> d.toPlainString();
+      default -> value.toString();
+    };
+  }
 
   /** Returns a record; null if there is none. */
   abstract @Nullable Map<String, @Nullable Object> get(Transaction tx, List<String> key);
@@ -260,7 +335,7 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
     return low.isEmpty() ? to ? Range.atMost(hi) : Range.lessThan(hi) : Range.of(lo, from, hi, to);
   }
 
-  private Key key(Supplier<Key> empty, List<Field> of, List<@Nullable String> parts) {
+  final Key key(Supplier<Key> empty, List<Field> of, List<? extends @Nullable String> parts) {
     if (parts.size() > of.size()) {
       throw command.mistake("the key has " + of.size() + " parts at most, not " + parts.size());
     }

@@ -5,6 +5,7 @@ import io.fovea.Key;
 import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
 import io.fovea.LoadSource;
+import io.fovea.Page;
 import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.RowCursor;
@@ -22,6 +23,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.BiFunction;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -76,6 +79,24 @@ final class RowRecords extends Records {
         goesOn = sink.test(record(c.key(), c.row()));
       }
     }
+  }
+
+  @Override
+  <T> Page<T> page(
+      Transaction tx,
+      Bounds bounds,
+      @Nullable String index,
+      ScanOrder order,
+      @Nullable String after,
+      int limit,
+      Function<Map<String, @Nullable Object>, T> item) {
+    RowIndex by = index == null ? null : index(index);
+    List<Field> of = by == null ? keyFields : fields(by.spec());
+    Range range = range(by == null ? table::key : by::key, of, bounds);
+    BiFunction<Key, Row, T> converted = (k, r) -> item.apply(record(k, r));
+    return by == null
+        ? table.page(tx, range, order, after, limit, converted)
+        : by.page(tx, range, order, after, limit, converted);
   }
 
   private RowIndex index(String name) {

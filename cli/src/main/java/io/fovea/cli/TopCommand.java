@@ -1,7 +1,6 @@
 package io.fovea.cli;
 
 import com.sun.tools.attach.AttachNotSupportedException;
-import io.fovea.error.DatabaseLockedException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -77,15 +76,18 @@ final class TopCommand extends JsonCommand {
     if (what.matches("\\d+") && !Files.exists(Path.of(what))) {
       return what;
     }
-    try {
-      TableFile.open(Path.of(what)).close();
-    } catch (DatabaseLockedException e) {
-      if (e.holderPid() < 0) {
-        throw mistake("the process that has " + what + " open is unknown: give its process id");
-      }
-      return Long.toString(e.holderPid());
+    Path file = Path.of(what);
+    if (!Files.exists(file)) {
+      throw mistake("there is no file " + what);
     }
-    throw mistake("no process has " + what + " open");
+    long pid = Holder.of(file);
+    if (pid < 0) {
+      throw mistake(
+          "no process is known to have "
+              + what
+              + " open for writing: if there is one, give its process id");
+    }
+    return Long.toString(pid);
   }
 
   private int show(RunningProcess process, String pid) throws IOException, JMException {

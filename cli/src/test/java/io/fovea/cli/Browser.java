@@ -165,6 +165,18 @@ final class Browser implements AutoCloseable {
                 List.of(Map.of("name", "prefers-color-scheme", "value", is ? "dark" : "light")))));
   }
 
+  /** Waits for a second tab, and continues in that. */
+  void otherTab() throws Exception {
+    String own = call("GET", "/window", null).getAsString();
+    String other = own;
+    while (other.equals(own)) {
+      for (JsonElement each : call("GET", "/window/handles", null).getAsJsonArray()) {
+        other = each.getAsString().equals(own) ? other : each.getAsString();
+      }
+    }
+    call("POST", "/window", Map.of("handle", other));
+  }
+
   byte[] screenshot() throws Exception {
     return Base64.getDecoder().decode(call("GET", "/screenshot", null).getAsString());
   }

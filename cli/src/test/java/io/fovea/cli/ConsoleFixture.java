@@ -95,7 +95,7 @@ final class ConsoleFixture {
           new StringWriter() {
             @Override
             public void flush() {
-              toString().lines().filter(l -> l.contains("?token=")).forEach(url::complete);
+              toString().lines().filter(l -> l.contains("#token=")).forEach(url::complete);
             }
           };
       this.thread =
@@ -119,7 +119,7 @@ final class ConsoleFixture {
 
     /** The URL without the token. */
     String base() {
-      return url().substring(0, url().indexOf("/?"));
+      return url().substring(0, url().indexOf("/#"));
     }
 
     /** Ends it as Ctrl-C does; returns the exit code. */

@@ -49,20 +49,16 @@ import org.junit.jupiter.api.io.TempDir;
 /** What a console answers, and to whom. */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class ConsoleTest {
+  private static final String HEADER = "Fovea-Token";
+
   @TempDir Path dir;
 
   private final HttpClient http = HttpClient.newHttpClient();
 
-  /** The header that a browser sends after the first page. */
-  private String cookie(Served served) throws Exception {
-    HttpResponse<String> welcome =
-        http.send(
-            HttpRequest.newBuilder(URI.create(served.url())).build(),
-            HttpResponse.BodyHandlers.ofString());
-    assertEquals(200, welcome.statusCode());
-    String set = welcome.headers().firstValue("Set-Cookie").orElseThrow();
-    assertTrue(set.contains("; HttpOnly; SameSite=Strict"), set);
-    return set.substring(0, set.indexOf(';'));
+  /** The token that the page sends in a header. */
+  private static String token(Served served) {
+    String url = served.url();
+    return url.substring(url.indexOf('=') + 1);
   }
 
   private static String encoded(Object text) {
@@ -79,14 +75,14 @@ class ConsoleTest {
     return s.toString();
   }
 
-  private HttpResponse<String> get(Served served, String cookie, String path) throws Exception {
+  private HttpResponse<String> get(Served served, String token, String path) throws Exception {
     return http.send(
-        HttpRequest.newBuilder(URI.create(served.base() + path)).header("Cookie", cookie).build(),
+        HttpRequest.newBuilder(URI.create(served.base() + path)).header(HEADER, token).build(),
         HttpResponse.BodyHandlers.ofString());
   }
 
-  private JsonObject read(Served served, String cookie, String path) throws Exception {
-    HttpResponse<String> answer = get(served, cookie, path);
+  private JsonObject read(Served served, String token, String path) throws Exception {
+    HttpResponse<String> answer = get(served, token, path);
     assertEquals(200, answer.statusCode(), answer::body);
     return JsonParser.parseString(answer.body()).getAsJsonObject();
   }
@@ -103,14 +99,14 @@ class ConsoleTest {
   }
 
   private HttpResponse<String> change(
-      Served served, String cookie, String method, String path, String body) throws Exception {
+      Served served, String token, String method, String path, String body) throws Exception {
     return send(
         served,
         method,
         path,
         body,
-        "Cookie",
-        cookie,
+        HEADER,
+        token,
         "Origin",
         served.base(),
         "Content-Type",
@@ -122,36 +118,81 @@ class ConsoleTest {
   @Test
   void onlyTheOwnerOfTheTokenIsAnswered() throws Exception {
     try (Served served = new Served(ConsoleFixture.make(dir))) {
-      String cookie = cookie(served);
-      assertEquals(200, get(served, cookie, "/").statusCode());
-      assertEquals(200, get(served, cookie, "/main.js").statusCode());
-      for (String path : List.of("/", "/main.js", "/api/info", "/api/nothing", "/?token=x")) {
+      String token = token(served);
+      assertEquals(200, get(served, token, "/api/info").statusCode());
+      String wrong = token.substring(0, token.length() - 1) + "!";
+      for (String path :
+          List.of("/api/info", "/api/nothing", "/api/", "/api/jobs?token=" + token)) {
         assertEquals(401, send(served, "GET", path, "").statusCode(), path);
-        String wrong = cookie.substring(0, cookie.length() - 1) + "!";
         assertEquals(401, get(served, wrong, path).statusCode(), path);
-        assertEquals(401, get(served, "other=1; " + wrong, path).statusCode(), path);
+        for (String name : List.of("Cookie", "Authorization")) {
+          String[] all = {name, name.equals("Cookie") ? HEADER + "=" + token : "Bearer " + token};
+          assertEquals(401, send(served, "GET", path, "", all).statusCode(), path + name);
+        }
       }
-      assertEquals(200, get(served, "other=1; " + cookie, "/api/info").statusCode());
       for (String path : List.of("/nothing", "/../Main.class", "/package-info.class", "/api/x")) {
-        assertEquals(404, get(served, cookie, path).statusCode(), path);
+        assertEquals(404, get(served, token, path).statusCode(), path);
       }
-      var headers = get(served, cookie, "/").headers();
+      assertEquals(404, send(served, "POST", "/", "").statusCode());
+      var headers = send(served, "GET", "/", "").headers();
       String policy = headers.firstValue("Content-Security-Policy").orElseThrow();
       assertTrue(policy.startsWith("default-src 'none'; script-src 'self';"), policy);
       assertEquals("nosniff", headers.firstValue("X-Content-Type-Options").orElseThrow());
     }
   }
 
+  /** A browser would send a cookie to the servers of all ports, which other users may run. */
+  @Test
+  void browsersSendTheTokenToNoOtherPort() throws Exception {
+    try (Served served = new Served(ConsoleFixture.make(dir))) {
+      String token = token(served);
+      assertTrue(served.url().endsWith("/#token=" + token), "browsers send no fragments");
+      for (String path :
+          List.of("/", "/?token=" + token, "/main.js", "/api/info", "/favicon.ico")) {
+        var answer = get(served, token, path);
+        assertEquals(200, answer.statusCode(), path);
+        assertEquals(List.of(), answer.headers().allValues("Set-Cookie"), path);
+        assertFalse(answer.body().contains(token), path);
+      }
+    }
+  }
+
+  /** What a browser asks before it lets another site send the header. */
+  @Test
+  void noOtherSiteMaySendTheHeader() throws Exception {
+    try (Served served = new Served(ConsoleFixture.make(dir), "--write")) {
+      for (String path : List.of("/", "/api/info", "/api/record")) {
+        var answer =
+            send(
+                served,
+                "OPTIONS",
+                path,
+                "",
+                "Origin",
+                "http://evil.example",
+                "Access-Control-Request-Method",
+                "DELETE",
+                "Access-Control-Request-Headers",
+                "fovea-token,content-type");
+        assertTrue(answer.statusCode() >= 400, path);
+        assertTrue(
+            answer.headers().map().keySet().stream()
+                .noneMatch(name -> name.toLowerCase(Locale.ROOT).startsWith("access-control")),
+            path);
+      }
+    }
+  }
+
   /** Sends a request with any Host header, which an HttpClient does not. */
-  private static String statusWithHost(int port, String cookie, String host) throws IOException {
+  private static String statusWithHost(int port, String token, String host) throws IOException {
     try (Socket socket = new Socket("127.0.0.1", port)) {
       socket
           .getOutputStream()
           .write(
               ("GET /api/info HTTP/1.1\r\nHost: "
                       + host
-                      + "\r\nCookie: "
-                      + cookie
+                      + "\r\nFovea-Token: "
+                      + token
                       + "\r\nConnection: close\r\n\r\n")
                   .getBytes(StandardCharsets.ISO_8859_1));
       return new BufferedReader(
@@ -164,21 +205,21 @@ class ConsoleTest {
   @Test
   void foreignHostsAreRejected() throws Exception {
     try (Served served = new Served(ConsoleFixture.make(dir))) {
-      String cookie = cookie(served);
+      String token = token(served);
       int port = URI.create(served.base()).getPort();
-      assertEquals("200", statusWithHost(port, cookie, "127.0.0.1:" + port));
-      assertEquals("200", statusWithHost(port, cookie, "LOCALHOST:" + port));
+      assertEquals("200", statusWithHost(port, token, "127.0.0.1:" + port));
+      assertEquals("200", statusWithHost(port, token, "LOCALHOST:" + port));
       for (String host :
           List.of("evil.example:" + port, "127.0.0.1", "127.0.0.1:1", "localhost.evil:" + port)) {
-        assertEquals("421", statusWithHost(port, cookie, host), host);
+        assertEquals("421", statusWithHost(port, token, host), host);
       }
     }
   }
 
   @Test
-  void otherSitesCannotUseTheCookie() throws Exception {
+  void requestsOfOtherSitesAreRejected() throws Exception {
     try (Served served = new Served(ConsoleFixture.make(dir), "--write")) {
-      String cookie = cookie(served);
+      String token = token(served);
       String body = "{\"table\":\"stock\",\"key\":[\"0\",\"1\"]}";
       String json = "application/json";
       for (String origin : List.of("http://evil.example", "null", served.base() + "0")) {
@@ -188,8 +229,8 @@ class ConsoleTest {
                 "DELETE",
                 "/api/record",
                 body,
-                "Cookie",
-                cookie,
+                HEADER,
+                token,
                 "Origin",
                 origin,
                 "Content-Type",
@@ -198,7 +239,7 @@ class ConsoleTest {
       }
       assertEquals(
           403,
-          send(served, "DELETE", "/api/record", body, "Cookie", cookie, "Content-Type", json)
+          send(served, "DELETE", "/api/record", body, HEADER, token, "Content-Type", json)
               .statusCode());
       assertEquals(
           415,
@@ -207,8 +248,8 @@ class ConsoleTest {
                   "DELETE",
                   "/api/record",
                   body,
-                  "Cookie",
-                  cookie,
+                  HEADER,
+                  token,
                   "Origin",
                   served.base(),
                   "Content-Type",
@@ -216,24 +257,24 @@ class ConsoleTest {
               .statusCode());
       assertEquals(
           403,
-          send(served, "GET", "/api/info", "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
+          send(served, "GET", "/api/info", "", HEADER, token, "Sec-Fetch-Site", "cross-site")
               .statusCode());
-      read(served, cookie, query("record", "table", "stock", "key", 0, "key", 1));
-      assertEquals(200, change(served, cookie, "DELETE", "/api/record", body).statusCode());
+      read(served, token, query("record", "table", "stock", "key", 0, "key", 1));
+      assertEquals(200, change(served, token, "DELETE", "/api/record", body).statusCode());
     }
   }
 
   // --------------------------------------------------------------------------------------- records
 
   /** Reads all pages of a search; returns the keys. */
-  private List<String> keys(Served served, String cookie, int limit, Object... search)
+  private List<String> keys(Served served, String token, int limit, Object... search)
       throws Exception {
     List<String> keys = new ArrayList<>();
     String first = query("records", search) + "&limit=" + limit;
     JsonElement next = null;
     do {
       JsonObject page =
-          read(served, cookie, next == null ? first : first + "&at=" + encoded(next.getAsString()));
+          read(served, token, next == null ? first : first + "&at=" + encoded(next.getAsString()));
       JsonArray records = page.getAsJsonArray("records");
       records.forEach(r -> keys.add(r.getAsJsonObject().get("key").toString()));
       next = page.get("next");
@@ -251,57 +292,49 @@ class ConsoleTest {
   void pagesHaveEachRecordOnce() throws Exception {
     Path file = ConsoleFixture.make(dir);
     try (Served served = new Served(file)) {
-      String cookie = cookie(served);
-      List<String> all = keys(served, cookie, 500, "table", "stock");
+      String token = token(served);
+      List<String> all = keys(served, token, 500, "table", "stock");
       assertEquals(ROWS + 1, all.size());
       assertEquals(ROWS + 1, new HashSet<>(all).size());
       assertEquals("[\"0\",\"0\"]", all.getFirst());
       assertEquals(
-          reversed(all), keys(served, cookie, 499, "table", "stock", "order", "descending"));
+          reversed(all), keys(served, token, 499, "table", "stock", "order", "descending"));
       // Thousands of records have the same index key.
-      List<String> byQuantity = keys(served, cookie, 500, "table", "stock", "index", "by_quantity");
+      List<String> byQuantity = keys(served, token, 500, "table", "stock", "index", "by_quantity");
       assertEquals(new TreeSet<>(all), new TreeSet<>(byQuantity));
       assertEquals(all.size(), byQuantity.size());
       assertEquals(
           reversed(byQuantity),
           keys(
-              served,
-              cookie,
-              500,
-              "table",
-              "stock",
-              "index",
-              "by_quantity",
-              "order",
-              "descending"));
+              served, token, 500, "table", "stock", "index", "by_quantity", "order", "descending"));
       assertEquals(
           ROWS / 10,
-          keys(served, cookie, 77, "table", "stock", "index", "by_quantity", "part", "", "null", 0)
+          keys(served, token, 77, "table", "stock", "index", "by_quantity", "part", "", "null", 0)
               .size());
-      assertEquals(1000, keys(served, cookie, 99, "table", "stock", "part", 3).size());
+      assertEquals(1000, keys(served, token, 99, "table", "stock", "part", 3).size());
       List<String> from =
-          keys(served, cookie, 99, "table", "stock", "mode", "from", "part", 8, "part", 8500);
+          keys(served, token, 99, "table", "stock", "mode", "from", "part", 8, "part", 8500);
       assertEquals(all.subList(8500, all.size()), from);
       assertEquals(
           List.of("[\"4\",\"4321\"]"),
-          keys(served, cookie, 9, "table", "stock", "index", "by_name", "part", "item 4321"));
+          keys(served, token, 9, "table", "stock", "index", "by_name", "part", "item 4321"));
       for (int limit : List.of(1, 3, 200)) {
-        assertEquals(200, keys(served, cookie, limit, "table", "things").size());
-        assertEquals(4, keys(served, cookie, limit, "table", "files").size());
+        assertEquals(200, keys(served, token, limit, "table", "things").size());
+        assertEquals(4, keys(served, token, limit, "table", "files").size());
       }
       assertEquals(
-          reversed(keys(served, cookie, 1, "table", "files")),
-          keys(served, cookie, 1, "table", "files", "order", "descending"));
+          reversed(keys(served, token, 1, "table", "files")),
+          keys(served, token, 1, "table", "files", "order", "descending"));
       assertEquals(
-          List.of("[\"0xffff\"]"), keys(served, cookie, 1, "table", "files", "part", "0xff"));
-      assertEquals(1, keys(served, cookie, 1, "table", "files", "part", "<scr").size());
+          List.of("[\"0xffff\"]"), keys(served, token, 1, "table", "files", "part", "0xff"));
+      assertEquals(1, keys(served, token, 1, "table", "files", "part", "<scr").size());
     }
   }
 
   @Test
   void mistakesOfSearches() throws Exception {
     try (Served served = new Served(ConsoleFixture.make(dir))) {
-      String cookie = cookie(served);
+      String token = token(served);
       for (String wrong :
           List.of(
               query("records"),
@@ -316,38 +349,37 @@ class ConsoleTest {
               query("records", "table", "files", "part", "0x0"),
               query("record", "table", "stock", "key", 1),
               query("page", "number", "x"))) {
-        HttpResponse<String> answer = get(served, cookie, wrong);
+        HttpResponse<String> answer = get(served, token, wrong);
         assertEquals(400, answer.statusCode(), wrong + answer.body());
         String error =
             JsonParser.parseString(answer.body()).getAsJsonObject().get("error").getAsString();
         assertTrue(error.length() > 8 && !error.contains("Exception"), error);
       }
-      assertEquals(404, get(served, cookie, query("records", "table", "absent")).statusCode());
+      assertEquals(404, get(served, token, query("records", "table", "absent")).statusCode());
       assertEquals(
           404,
-          get(served, cookie, query("record", "table", "stock", "key", 1, "key", -1)).statusCode());
+          get(served, token, query("record", "table", "stock", "key", 1, "key", -1)).statusCode());
     }
   }
 
   @Test
   void valuesAreExact() throws Exception {
     try (Served served = new Served(ConsoleFixture.make(dir))) {
-      String cookie = cookie(served);
+      String token = token(served);
       JsonObject hostile =
-          read(served, cookie, query("record", "table", "stock", "key", 99, "key", 1));
+          read(served, token, query("record", "table", "stock", "key", 99, "key", 1));
       assertEquals(
           HOSTILE,
           hostile.getAsJsonObject("cells").getAsJsonObject("name").get("text").getAsString());
-      JsonObject binary =
-          read(served, cookie, query("record", "table", "files", "key", "0x00ff01"));
+      JsonObject binary = read(served, token, query("record", "table", "files", "key", "0x00ff01"));
       JsonObject value = binary.getAsJsonObject("cells").getAsJsonObject("value");
       assertEquals("8000", value.get("text").getAsString());
-      JsonObject thing = read(served, cookie, query("record", "table", "things", "key", "thing 7"));
+      JsonObject thing = read(served, token, query("record", "table", "things", "key", "thing 7"));
       assertEquals(
           "[\"a\",\"" + HOSTILE + "\"]",
           thing.getAsJsonObject("cells").getAsJsonObject("tags").get("text").getAsString());
       JsonObject longOne =
-          read(served, cookie, query("record", "table", "files", "key", "long"))
+          read(served, token, query("record", "table", "files", "key", "long"))
               .getAsJsonObject("cells")
               .getAsJsonObject("value");
       assertEquals(300_000, longOne.get("length").getAsInt());
@@ -358,7 +390,7 @@ class ConsoleTest {
                       URI.create(
                           served.base()
                               + query("value", "table", "files", "key", "long", "column", "value")))
-                  .header("Cookie", cookie)
+                  .header(HEADER, token)
                   .build(),
               HttpResponse.BodyHandlers.ofByteArray());
       assertArrayEquals(new byte[300_000], whole.body());
@@ -375,11 +407,11 @@ class ConsoleTest {
     Path file = ConsoleFixture.make(dir);
     byte[] before = Files.readAllBytes(file);
     try (Served served = new Served(file)) {
-      String cookie = cookie(served);
+      String token = token(served);
       String key = "{\"table\":\"stock\",\"key\":[\"0\",\"1\"],\"values\":{\"name\":\"x\"}}";
-      assertEquals(403, change(served, cookie, "PUT", "/api/record", key).statusCode());
-      assertEquals(403, change(served, cookie, "DELETE", "/api/record", key).statusCode());
-      assertFalse(read(served, cookie, "/api/info").get("write").getAsBoolean());
+      assertEquals(403, change(served, token, "PUT", "/api/record", key).statusCode());
+      assertEquals(403, change(served, token, "DELETE", "/api/record", key).statusCode());
+      assertFalse(read(served, token, "/api/info").get("write").getAsBoolean());
     }
     assertArrayEquals(before, Files.readAllBytes(file));
   }
@@ -388,16 +420,16 @@ class ConsoleTest {
   void changesRecords() throws Exception {
     Path file = ConsoleFixture.make(dir);
     try (Served served = new Served(file, "--write")) {
-      String cookie = cookie(served);
+      String token = token(served);
       String put =
           "{\"table\":\"stock\",\"key\":[\"5\",\"-5\"],\"create\":true,"
               + "\"values\":{\"name\":\"n\",\"quantity\":null}}";
-      assertEquals(200, change(served, cookie, "PUT", "/api/record", put).statusCode());
-      assertEquals(409, change(served, cookie, "PUT", "/api/record", put).statusCode());
+      assertEquals(200, change(served, token, "PUT", "/api/record", put).statusCode());
+      assertEquals(409, change(served, token, "PUT", "/api/record", put).statusCode());
       String update = put.replace("\"create\":true,", "").replace("null", "\"12\"");
-      assertEquals(200, change(served, cookie, "PUT", "/api/record", update).statusCode());
+      assertEquals(200, change(served, token, "PUT", "/api/record", update).statusCode());
       JsonObject cells =
-          read(served, cookie, query("record", "table", "stock", "key", 5, "key", -5))
+          read(served, token, query("record", "table", "stock", "key", 5, "key", -5))
               .getAsJsonObject("cells");
       assertEquals("12", cells.getAsJsonObject("quantity").get("text").getAsString());
       for (String wrong :
@@ -412,13 +444,13 @@ class ConsoleTest {
               "{\"table\":\"stock\",\"key\":[\"1\",\"1\"],\"values\":{\"no\":\"1\"}}",
               "{\"table\":\"stock\",\"key\":[\"1\",\"1\"],\"values\":{\"quantity\":\"x\"}}",
               "{\"table\":\"stock\",\"key\":[\"1\",\"1\"],\"values\":{\"quantity\":{}}}")) {
-        var answer = change(served, cookie, "PUT", "/api/record", wrong);
+        var answer = change(served, token, "PUT", "/api/record", wrong);
         assertEquals(400, answer.statusCode(), wrong + answer.body());
       }
       String bytes = "{\"table\":\"files\",\"key\":[\"0xfe00\"],\"values\":{\"value\":\"0x00\"}}";
-      assertEquals(200, change(served, cookie, "PUT", "/api/record", bytes).statusCode());
-      assertEquals(200, change(served, cookie, "DELETE", "/api/record", bytes).statusCode());
-      assertEquals(404, change(served, cookie, "DELETE", "/api/record", bytes).statusCode());
+      assertEquals(200, change(served, token, "PUT", "/api/record", bytes).statusCode());
+      assertEquals(200, change(served, token, "DELETE", "/api/record", bytes).statusCode());
+      assertEquals(404, change(served, token, "DELETE", "/api/record", bytes).statusCode());
       assertEquals(0, served.end());
     }
     assertTrue(Fixture.lines("get", file, "stock", "5", "--", "-5").contains("quantity  12"));
@@ -427,7 +459,7 @@ class ConsoleTest {
   @Test
   void concurrentRequests() throws Exception {
     try (Served served = new Served(ConsoleFixture.make(dir), "--write")) {
-      String cookie = cookie(served);
+      String token = token(served);
       List<CompletableFuture<HttpResponse<String>>> all = new ArrayList<>();
       for (int i = 0; i < 60; i++) {
         String body =
@@ -443,7 +475,7 @@ class ConsoleTest {
                             + (i % 3 == 1 ? "/api/tables" : query("records", "table", "stock"))));
         all.add(
             http.sendAsync(
-                request.header("Cookie", cookie).build(), HttpResponse.BodyHandlers.ofString()));
+                request.header(HEADER, token).build(), HttpResponse.BodyHandlers.ofString()));
       }
       for (var each : all) {
         assertEquals(200, each.join().statusCode(), each.join()::body);
@@ -454,19 +486,19 @@ class ConsoleTest {
   // -------------------------------------------------------------------------------------
   // operations
 
-  private JsonObject finished(Served served, String cookie, String kind) throws Exception {
+  private JsonObject finished(Served served, String token, String kind) throws Exception {
     JsonObject job;
     do {
-      job = read(served, cookie, "/api/jobs").getAsJsonObject(kind);
+      job = read(served, token, "/api/jobs").getAsJsonObject(kind);
     } while (job.get("running").getAsBoolean());
     return job;
   }
 
-  private JsonObject done(Served served, String cookie, String kind, String more) throws Exception {
+  private JsonObject done(Served served, String token, String kind, String more) throws Exception {
     var answer =
-        change(served, cookie, "POST", "/api/jobs", "{\"kind\":\"" + kind + "\"" + more + "}");
+        change(served, token, "POST", "/api/jobs", "{\"kind\":\"" + kind + "\"" + more + "}");
     assertEquals(200, answer.statusCode(), answer::body);
-    JsonObject job = finished(served, cookie, kind);
+    JsonObject job = finished(served, token, kind);
     assertTrue(job.get("error").isJsonNull(), job::toString);
     return job.getAsJsonObject("result");
   }
@@ -477,11 +509,11 @@ class ConsoleTest {
     Path file = ConsoleFixture.make(dir);
     for (String[] options : new String[][] {{}, {"--write"}, {"--copy"}}) {
       try (Served served = new Served(file, options)) {
-        String cookie = cookie(served);
-        JsonObject verified = done(served, cookie, "verify", "");
+        String token = token(served);
+        JsonObject verified = done(served, token, "verify", "");
         assertEquals(0, verified.getAsJsonArray("problems").size(), verified::toString);
         assertEquals(ROWS + 205, verified.get("records").getAsInt());
-        JsonObject map = done(served, cookie, "pages", "");
+        JsonObject map = done(served, token, "pages", "");
         assertEquals(
             map.get("pages").getAsInt(), map.getAsJsonArray("cells").size(), map::toString);
         Set<String> trees = new HashSet<>();
@@ -489,14 +521,14 @@ class ConsoleTest {
             .forEach(k -> trees.add(k.getAsJsonObject().get("tree").getAsString()));
         assertTrue(trees.containsAll(Set.of("stock", "stock.by_quantity", "files")), "" + trees);
         String name = "backup" + options.length + (options.length > 0 ? options[0] : "");
-        JsonObject copy = done(served, cookie, "backup", ",\"name\":\"" + name + "\"");
+        JsonObject copy = done(served, token, "backup", ",\"name\":\"" + name + "\"");
         assertEquals(dir.resolve(name).toString(), copy.get("directory").getAsString());
         assertTrue(Files.exists(dir.resolve(name).resolve("shop.fovea")));
         for (String wrong : List.of("../up", "/tmp/x", "", ".hidden", "a/b", name)) {
           var answer =
               change(
                   served,
-                  cookie,
+                  token,
                   "POST",
                   "/api/jobs",
                   "{\"kind\":\"backup\",\"name\":\"" + wrong + "\"}");
@@ -504,8 +536,8 @@ class ConsoleTest {
         }
         assertEquals(
             "superblock",
-            read(served, cookie, query("page", "number", 0)).get("type").getAsString());
-        JsonObject stats = read(served, cookie, "/api/stats").getAsJsonObject("figures");
+            read(served, token, query("page", "number", 0)).get("type").getAsString());
+        JsonObject stats = read(served, token, "/api/stats").getAsJsonObject("figures");
         assertTrue(stats.has("commits") && stats.has("buffer.hits"), stats::toString);
       }
     }
@@ -521,15 +553,17 @@ class ConsoleTest {
       assertTrue(refused.err().contains("accept --copy"), refused.err());
       var files = db.table(db.describe("files")).bytes();
       try (Served served = new Served(file, "--copy")) {
-        String cookie = cookie(served);
+        String token = token(served);
         db.run(tx -> files.put(tx, ConsoleFixture.bytes("new"), new byte[1]));
         String path = query("record", "table", "files", "key", "new");
-        assertEquals(404, get(served, cookie, path).statusCode());
-        assertEquals(200, change(served, cookie, "POST", "/api/refresh", "{}").statusCode());
-        assertEquals(200, get(served, cookie, path).statusCode());
+        assertEquals(404, get(served, token, path).statusCode());
+        assertEquals(200, change(served, token, "POST", "/api/refresh", "{}").statusCode());
+        JsonObject copied = finished(served, token, "copy");
+        assertTrue(copied.get("error").isJsonNull(), copied::toString);
+        assertEquals(200, get(served, token, path).statusCode());
         assertEquals(
             ProcessHandle.current().pid(),
-            read(served, cookie, "/api/info").get("holder").getAsLong());
+            read(served, token, "/api/info").get("holder").getAsLong());
       }
     }
   }
@@ -540,25 +574,69 @@ class ConsoleTest {
     Path file = dir.resolve("busy.fovea");
     Process busy = TopTest.start(file, true);
     try (Served served = new Served(file, "--copy")) {
-      String cookie = cookie(served);
-      assertFalse(read(served, cookie, "/api/stats").get("attached").getAsBoolean());
-      assertEquals(200, change(served, cookie, "POST", "/api/attach", "{}").statusCode());
+      String token = token(served);
+      assertFalse(read(served, token, "/api/stats").get("attached").getAsBoolean());
+      assertEquals(200, change(served, token, "POST", "/api/attach", "{}").statusCode());
       long before = 0;
       for (int i = 0; i < 3; i++) {
-        JsonObject stats = read(served, cookie, "/api/stats");
+        JsonObject stats = read(served, token, "/api/stats");
         assertTrue(stats.get("attached").getAsBoolean());
         long commits = stats.getAsJsonObject("figures").get("commits").getAsLong();
         assertTrue(commits >= before && commits > 0, stats::toString);
         before = commits;
       }
+      JsonObject transactions = read(served, token, "/api/transactions");
+      assertTrue(transactions.get("attached").getAsBoolean());
+      assertTrue(transactions.get("retries").getAsLong() > 0, transactions::toString);
+      assertTrue(
+          transactions.getAsJsonArray("causes").asList().stream()
+              .map(JsonElement::getAsJsonObject)
+              .anyMatch(
+                  c ->
+                      c.get("cause").getAsString().equals("VALIDATION")
+                          && c.get("attempts").getAsLong() > 0
+                          && c.get("retried").getAsBoolean()
+                          && !c.get("explanation").getAsString().isBlank()),
+          transactions::toString);
       TopTest.end(busy);
       // Its own figures follow.
-      JsonObject stats = read(served, cookie, "/api/stats");
+      JsonObject stats = read(served, token, "/api/stats");
       assertTrue(stats.getAsJsonObject("figures").has("commits"), stats::toString);
-      assertEquals(409, change(served, cookie, "POST", "/api/attach", "{}").statusCode());
+      assertEquals(409, change(served, token, "POST", "/api/attach", "{}").statusCode());
     } finally {
       busy.destroyForcibly();
     }
+  }
+
+  /** A process that answers nothing delays no other request, and not the end of the console. */
+  @Test
+  @Tag("slow")
+  void stoppedProcess() throws Exception {
+    Path file = dir.resolve("busy.fovea");
+    Process busy = TopTest.start(file, true);
+    try (Served served = new Served(file, "--copy")) {
+      String token = token(served);
+      assertEquals(200, change(served, token, "POST", "/api/attach", "{}").statusCode());
+      signal("-STOP", busy);
+      URI stats = URI.create(served.base() + "/api/stats");
+      for (int i = 0; i < 20; i++) { // more than the server has threads
+        http.sendAsync(
+            HttpRequest.newBuilder(stats).header(HEADER, token).build(),
+            HttpResponse.BodyHandlers.ofString());
+      }
+      read(served, token, "/api/jobs");
+      assertEquals(200, get(served, token, "/api/tables").statusCode());
+      assertEquals(504, get(served, token, "/api/stats").statusCode());
+      assertEquals(0, served.end());
+    } finally {
+      signal("-CONT", busy);
+      busy.destroyForcibly();
+    }
+  }
+
+  private static void signal(String name, Process to) throws Exception {
+    Process kill = new ProcessBuilder("kill", name, "" + to.pid()).inheritIO().start();
+    assertEquals(0, kill.waitFor());
   }
 
   // -------------------------------------------------------------------------------------- the
@@ -585,7 +663,7 @@ class ConsoleTest {
     Path file = ConsoleFixture.make(dir);
     try (Served served = new Served(file, "--behind-proxy", "https://fovea.example/db", "--json")) {
       String url = served.url();
-      assertTrue(url.contains("\"https://fovea.example/db/?token="), url);
+      assertTrue(url.contains("\"https://fovea.example/db/#token="), url);
     }
     int port;
     try (ServerSocket free = new ServerSocket(0)) {
@@ -593,17 +671,9 @@ class ConsoleTest {
     }
     try (Served served =
         new Served(file, "--behind-proxy", "https://fovea.example", "--port", "" + port)) {
-      URI direct =
-          URI.create(served.url().replace("https://fovea.example", "http://127.0.0.1:" + port));
-      String set =
-          http.send(HttpRequest.newBuilder(direct).build(), HttpResponse.BodyHandlers.ofString())
-              .headers()
-              .firstValue("Set-Cookie")
-              .orElseThrow();
-      assertTrue(set.endsWith("; Secure"), set);
-      String cookie = set.substring(0, set.indexOf(';'));
-      assertEquals("200", statusWithHost(port, cookie, "fovea.example"));
-      assertEquals("421", statusWithHost(port, cookie, "other.example"));
+      String token = token(served);
+      assertEquals("200", statusWithHost(port, token, "fovea.example"));
+      assertEquals("421", statusWithHost(port, token, "other.example"));
     }
   }
 
@@ -650,7 +720,7 @@ class ConsoleTest {
               HttpRequest.newBuilder(URI.create(served.url())).build(),
               HttpResponse.BodyHandlers.ofString());
       assertEquals(200, answer.statusCode());
-      assertTrue(answer.headers().firstValue("Set-Cookie").orElseThrow().endsWith("; Secure"));
+      assertTrue(answer.body().contains("<title>Fovea</title>"), answer::body);
     }
     Files.writeString(password, "wrong");
     Fixture.run(2, "serve", file, "--keystore", keys, "--keystore-password", password);

@@ -35,6 +35,29 @@ class TopTest {
   static final class Busy {
     private Busy() {}
 
+    /** Retries one transaction: another one changes what it has read. */
+    private static void conflict(Database db, Table<byte[], byte[]> t) {
+      byte[] key = {0};
+      db.run(
+          "transfer",
+          tx -> {
+            t.get(tx, key);
+            if (tx.attempt() == 1) {
+              Thread other = Thread.ofPlatform().start(() -> db.run(o -> t.put(o, key, key)));
+              boolean ended = false;
+              while (!ended) {
+                try {
+                  other.join();
+                  ended = true;
+                } catch (InterruptedException e) {
+                  throw new IllegalStateException(e);
+                }
+              }
+            }
+            t.put(tx, key, key);
+          });
+    }
+
     /**
      * Runs it.
      *
@@ -47,6 +70,7 @@ class TopTest {
           DatabaseBean.register(db);
         }
         Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 10)).bytes();
+        conflict(db, t);
         System.out.println("ready");
         for (int i = 0; System.in.available() == 0; i++) {
           byte[] key = {(byte) i};

@@ -17,22 +17,35 @@ import org.jspecify.annotations.Nullable;
  * Decides which requests are answered.
  *
  * <pre>
- *   Host     is one of the console's      otherwise a foreign name resolves to this machine
- *                                         (DNS rebinding)
- *   token    in the URL once, then in     otherwise it is another user of the machine
- *            a cookie
- *   Origin   is the console's, for all    otherwise another site uses the cookie (request
- *            but GET                      forgery); the cookie is SameSite=Strict too
+ *   all       Host is one of the console's    otherwise a foreign name resolves to this machine
+ *                                             (DNS rebinding)
+ *   /api/     the token, in a header          otherwise it is another user of the machine, or a
+ *                                             page of another site (request forgery)
+ *   /api/     Origin is the console's, for    for the same reason, without relying on the token
+ *             all but GET
  * </pre>
+ *
+ * <p>Only the page's own files need no token: they are the same for all databases.
+ *
+ * <p><b>Why no cookie.</b> Cookies ignore ports: a browser sends those of a console to every server
+ * on the same host, including one that another user of this machine runs on another port. That
+ * server would have the token. A cookie name that contains the port or begins with {@code __Host-}
+ * does not change this, and {@code __Host-} requires HTTPS. The token is in the fragment of the
+ * URL, which browsers do not send. The page keeps it in {@code sessionStorage}, which belongs to
+ * one tab and to an origin that includes the port, and sends it in a header. Browsers never add
+ * such a header on their own, and a page of another origin may set it only after a preflight
+ * request, which is refused here. The header is not {@code Authorization}, which a reverse proxy
+ * may use for its own users.
  *
  * <p>Immutable and thread-safe.
  */
 final class Access {
+  /** The header with the token. */
+  static final String HEADER = "Fovea-Token";
+
   private static final int TOKEN_BYTES = 32;
 
   private final String token;
-  private final String cookie;
-  private final boolean secure;
   private final String url;
   private final Set<String> hosts = new HashSet<>();
   private final Set<String> origins = new HashSet<>();
@@ -41,7 +54,6 @@ final class Access {
     byte[] random = new byte[TOKEN_BYTES];
     new SecureRandom().nextBytes(random);
     this.token = Base64.getUrlEncoder().withoutPadding().encodeToString(random);
-    this.cookie = "fovea-" + port; // cookies of all ports of a host are sent to each
     String scheme = site.tls() == null ? "http" : "https";
     String own = site.name().contains(":") ? "[" + site.name() + "]" : site.name();
     allow(scheme, own + ":" + port);
@@ -52,9 +64,8 @@ final class Access {
     if (proxy != null) {
       allow(proxy.getScheme(), proxy.getRawAuthority());
     }
-    this.secure = proxy != null || site.tls() != null;
     String base = proxy == null ? scheme + "://" + own + ":" + port : proxy.toString();
-    this.url = base.replaceFirst("/$", "") + "/?token=" + token;
+    this.url = base.replaceFirst("/$", "") + "/#token=" + token;
   }
 
   /** Browsers leave out the port that is the default of the scheme. */
@@ -101,32 +112,17 @@ final class Access {
     }
   }
 
-  /** Rejects a request without the cookie. */
-  void requireCookie(HttpExchange exchange) {
-    for (String line : exchange.getRequestHeaders().getOrDefault("Cookie", List.of())) {
-      for (String pair : line.split(";")) {
-        String[] parts = pair.strip().split("=", 2);
-        if (parts.length == 2 && parts[0].equals(cookie) && isToken(parts[1])) {
-          return;
-        }
-      }
+  /** Rejects a request without the token. */
+  void requireToken(HttpExchange exchange) {
+    if (!isToken(exchange.getRequestHeaders().getFirst(HEADER))) {
+      throw new Failure(401, "open the URL that fovea printed when it started: it has the token");
     }
-    throw new Failure(401, "open the URL that fovea printed when it started: it has the token");
   }
 
   /** Compares in a time that does not depend on the text. */
-  boolean isToken(@Nullable String text) {
+  private boolean isToken(@Nullable String text) {
     return text != null
         && MessageDigest.isEqual(
             text.getBytes(StandardCharsets.UTF_8), token.getBytes(StandardCharsets.UTF_8));
-  }
-
-  /** The header that gives the browser the token. */
-  String setCookie() {
-    return cookie
-        + "="
-        + token
-        + "; Path=/; HttpOnly; SameSite=Strict"
-        + (secure ? "; Secure" : "");
   }
 }

@@ -19,9 +19,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * Serves the console's page, and answers its requests, which are the paths that begin with {@code
  * /api/}. Only requests that pass {@link Access} are answered. Thread-safe.
+ *
+ * <p>An exception or error ends its request, with status 500 unless the answer was begun, and no
+ * other request.
  */
 public final class ConsoleServer implements AutoCloseable {
   private static final int THREADS = 16;
+
+  private static final System.Logger LOG = System.getLogger("io.fovea.cli");
 
   /** The JDK's limit for the arrival of a request, in seconds; by default there is none. */
   private static final String REQUEST_TIME = "sun.net.httpserver.maxReqTime";
@@ -54,27 +59,23 @@ public final class ConsoleServer implements AutoCloseable {
           Map.entry("browse.js", "text/javascript"),
           Map.entry("record.js", "text/javascript"),
           Map.entry("activity.js", "text/javascript"),
+          Map.entry("transactions.js", "text/javascript"),
           Map.entry("chart.js", "text/javascript"),
           Map.entry("jobs.js", "text/javascript"),
           Map.entry("pages.js", "text/javascript"),
           Map.entry("maintenance.js", "text/javascript"));
 
-  /** The answer to a URL with the token. A redirect would be sent without the strict cookie. */
-  private static final String WELCOME =
-      "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=\"0;url=./\">"
-          + "<title>Fovea</title><a href=\"./\">Open the console</a>";
-
   private final HttpServer server;
   private final ExecutorService threads;
   private final Access access;
   private final Map<String, Route> routes;
-  private final Function<Exception, Failure> failures;
+  private final Function<Throwable, Failure> failures;
 
   private ConsoleServer(
       HttpServer server,
       Access access,
       Map<String, Route> routes,
-      Function<Exception, Failure> failures) {
+      Function<Throwable, Failure> failures) {
     this.server = server;
     this.access = access;
     this.routes = routes;
@@ -89,12 +90,12 @@ public final class ConsoleServer implements AutoCloseable {
    *
    * @param site where
    * @param routes answers by method and path: {@code "GET tables"} for {@code /api/tables}
-   * @param failures the status and message of an exception that a route throws
+   * @param failures the status and message of an exception or error that a route throws
    * @return the server, to be closed by the caller
    * @throws IOException if the address can't be bound to
    */
   public static ConsoleServer start(
-      Site site, Map<String, Route> routes, Function<Exception, Failure> failures)
+      Site site, Map<String, Route> routes, Function<Throwable, Failure> failures)
       throws IOException {
     SSLContext tls = site.tls();
     HttpServer server;
@@ -120,11 +121,30 @@ public final class ConsoleServer implements AutoCloseable {
 
   private void handle(HttpExchange exchange) throws IOException {
     try (exchange) {
+      Failure failure;
       try {
         send(exchange, 200, answer(exchange));
+        return;
       } catch (Failure e) {
-        send(exchange, e.status(), failed(exchange, e));
+        failure = e;
+      } catch (RuntimeException | Error e) {
+        failure = unexpected(e);
       }
+      if (exchange.getResponseCode() < 0) { // nothing was sent yet
+        send(exchange, failure.status(), failed(exchange, failure));
+      }
+    } catch (Error e) { // for example, no memory for the answer: its connection is closed
+      unexpected(e);
+    }
+  }
+
+  /** Logs an exception or error that no route expects. */
+  private static Failure unexpected(Throwable e) {
+    try {
+      LOG.log(System.Logger.Level.ERROR, "A request failed", e);
+      return new Failure(500, "the request failed: " + e);
+    } catch (Error again) {
+      return new Failure(500, "the request failed");
     }
   }
 
@@ -132,19 +152,13 @@ public final class ConsoleServer implements AutoCloseable {
     access.requireHost(exchange);
     String path = exchange.getRequestURI().getPath();
     String method = exchange.getRequestMethod();
-    if (path.equals("/") && method.equals("GET") && isWelcome(exchange)) {
-      return new Reply(
-          "text/html",
-          WELCOME.getBytes(StandardCharsets.UTF_8),
-          Map.of("Set-Cookie", access.setCookie()));
-    }
-    if (path.equals("/favicon.ico")) { // which browsers request for any page, also with status 401
+    if (path.equals("/favicon.ico")) { // which browsers request for any page
       return file(method, "icon.svg");
     }
-    access.requireCookie(exchange);
     if (!path.startsWith("/api/")) {
       return file(method, path.equals("/") ? "index.html" : path.substring(1));
     }
+    access.requireToken(exchange);
     access.requireOrigin(exchange);
     Route route = routes.get(method + " " + path.substring("/api/".length()));
     if (route == null) {
@@ -155,14 +169,9 @@ public final class ConsoleServer implements AutoCloseable {
       return route.answer(request);
     } catch (Failure e) {
       throw e;
-    } catch (Exception e) {
+    } catch (Exception | Error e) {
       throw failures.apply(e);
     }
-  }
-
-  private boolean isWelcome(HttpExchange exchange) {
-    var tokens = Request.query(exchange.getRequestURI().getRawQuery()).get("token");
-    return tokens != null && access.isToken(tokens.getFirst());
   }
 
   private static Reply file(String method, String name) throws IOException {

@@ -3,11 +3,11 @@ import { Chart, SECONDS } from './chart.js';
 import { count, error, h, size, table } from './dom.js';
 import { poll, reload, show, state } from './main.js';
 
-const short = n => (n >= 1e6 ? `${(n / 1e6).toFixed(1)}M` : n >= 1e4 ? `${(n / 1e3).toFixed(0)}k` : n >= 1e3 ? `${(n / 1e3).toFixed(1)}k`
+export const short = n => (n >= 1e6 ? `${(n / 1e6).toFixed(1)}M` : n >= 1e4 ? `${(n / 1e3).toFixed(0)}k` : n >= 1e3 ? `${(n / 1e3).toFixed(1)}k`
   : n >= 10 || n === 0 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(1));
 const trim = n => n.toFixed(n < 100 ? 1 : 0).replace('.0', '');
-const micros = n => (n >= 1e6 ? `${trim(n / 1e6)} s` : n >= 1e3 ? `${trim(n / 1e3)} ms` : `${short(n)} µs`);
-const percent = n => `${n >= 99.95 || n === 0 ? Math.round(n) : n.toFixed(n < 10 ? 1 : 0)} %`;
+export const micros = n => (n >= 1e6 ? `${trim(n / 1e6)} s` : n >= 1e3 ? `${trim(n / 1e3)} ms` : `${short(n)} µs`);
+export const percent = n => `${n >= 99.95 || n === 0 ? Math.round(n) : n.toFixed(n < 1 ? 2 : n < 10 ? 1 : 0)} %`;
 
 // Samples stay while other views are shown.
 let samples = [];
@@ -96,13 +96,20 @@ export async function activity(root, parts, signal) {
     }
   }
 
+  let asking = false; // one request at a time: samples are in order, and a slow process gets no queue
   async function sample() {
+    if (asking) {
+      return;
+    }
+    asking = true;
     let now;
     try {
       now = await get('stats');
     } catch (e) {
       problem.replaceChildren(error(e));
       return;
+    } finally {
+      asking = false;
     }
     problem.replaceChildren();
     if (signal.aborted) {

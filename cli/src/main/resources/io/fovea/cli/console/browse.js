@@ -1,4 +1,4 @@
-import { get } from './api.js';
+import { get, newest } from './api.js';
 import { error, h, link } from './dom.js';
 
 const PAGE = 50;
@@ -44,6 +44,7 @@ export async function browse(root, of, signal) {
   let before = []; // the positions of the pages before this one
   let at = null;
   let next = null;
+  const requested = newest();
 
   const form = h('form', { class: 'bar', role: 'search', onsubmit: e => { e.preventDefault(); start(); } });
   const order = h('select', { name: 'order' },
@@ -95,17 +96,27 @@ export async function browse(root, of, signal) {
   }
 
   async function load() {
+    const isNewest = requested();
+    back.disabled = true; // until the page that they refer to is known
+    forth.disabled = true;
+    let page = null;
+    let failure = null;
     try {
-      const page = await get('records', { table: of.table, ...search, limit: PAGE, at });
-      if (signal.aborted) {
-        return;
-      }
-      next = page.next;
-      problem.replaceChildren();
-      render(page);
+      page = await get('records', { table: of.table, ...search, limit: PAGE, at });
     } catch (e) {
-      problem.replaceChildren(error(e));
+      failure = e;
     }
+    if (signal.aborted || !isNewest()) {
+      return;
+    }
+    if (failure) {
+      back.disabled = before.length === 0;
+      problem.replaceChildren(error(failure));
+      return;
+    }
+    next = page.next;
+    problem.replaceChildren();
+    render(page);
   }
 
   function render(page) {

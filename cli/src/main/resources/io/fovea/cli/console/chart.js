@@ -32,7 +32,7 @@ export class Chart {
   draw(points) {
     const end = points.length > 0 ? points.at(-1).at : 0;
     const largest = Math.max(0, ...points.flatMap(p => p.values.filter(v => v !== null)));
-    const top = this.maximum ?? (largest > 0 ? ceiling(largest, this.bytes) : 1);
+    const top = this.maximum ?? (largest > 0 ? ceiling(largest, this.bytes) : this.bytes ? 1024 : 1);
     const x = at => LEFT + (WIDTH - LEFT - 2) * (1 - (end - at) / SECONDS);
     const y = v => 6 + (HEIGHT - BOTTOM - 6) * (1 - v / top);
     const parts = [];
@@ -50,12 +50,16 @@ export class Chart {
         if (v === null) {
           open = false;
         } else {
-          path += `${open ? 'L' : 'M'}${x(p.at).toFixed(1)} ${y(v).toFixed(1)}${open ? '' : 'h0'}`; // h0: a lone point is a dot
+          path += `${open ? 'L' : 'M'}${x(p.at).toFixed(1)} ${y(v).toFixed(1)}`;
           open = true;
         }
       }
       if (path) {
         parts.push(svg('path', { class: `s${i}`, d: path }));
+      }
+      const newest = points.at(-1);
+      if (newest && newest.values[i] !== null) {
+        parts.push(svg('circle', { class: `d${i}`, cx: x(newest.at), cy: y(newest.values[i]), r: 2.5 }));
       }
     });
     this.plot.replaceChildren(...parts);

@@ -1,18 +1,20 @@
-import { get, send } from './api.js';
+import { get, newest, send } from './api.js';
 import { error, h } from './dom.js';
 import { poll } from './main.js';
 
 // Follows an operation: calls back with its state at each change, and each second while it runs.
 export function follow(kind, signal, changed) {
   let running = null;
+  const requested = newest();
   async function look() {
+    const isNewest = requested();
     let job;
     try {
       job = (await get('jobs'))[kind];
     } catch (e) {
       return;
     }
-    if (!signal.aborted && job && (job.running || running !== false)) {
+    if (!signal.aborted && isNewest() && job && (job.running || running !== false)) {
       running = job.running;
       changed(job);
     }

@@ -1,13 +1,14 @@
-import { get, send } from './api.js';
+import { get, newest, send } from './api.js';
 import { count, error, h, link, say } from './dom.js';
 import { overview } from './overview.js';
 import { tableView } from './tables.js';
 import { recordView } from './record.js';
 import { activity } from './activity.js';
+import { transactions } from './transactions.js';
 import { pages } from './pages.js';
 import { maintenance } from './maintenance.js';
 
-const VIEWS = { overview, table: tableView, record: recordView, new: recordView, activity, pages, maintenance };
+const VIEWS = { overview, table: tableView, record: recordView, new: recordView, activity, transactions, pages, maintenance };
 
 // What the views share: the file and its tables, and a signal that ends with the view.
 export const state = { info: null, tables: [] };
@@ -15,8 +16,16 @@ export const state = { info: null, tables: [] };
 const main = document.getElementById('main');
 let view = new AbortController();
 
+const reloaded = newest();
+
 export async function reload() {
-  [state.info, state.tables] = await Promise.all([get('info'), get('tables')]);
+  const isNewest = reloaded();
+  const [newInfo, newTables] = await Promise.all([get('info'), get('tables')]);
+  if (!isNewest()) {
+    return;
+  }
+  state.info = newInfo;
+  state.tables = newTables;
   const info = state.info;
   const name = info.file.split('/').pop();
   const file = document.getElementById('file');
@@ -47,15 +56,26 @@ function mark() {
   }
 }
 
+// A typed or truncated address may be malformed: it then means what it says.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch (e) {
+    return part;
+  }
+}
+
 export async function show() {
   view.abort();
   view = new AbortController();
   const signal = view.signal;
-  const [name, ...parts] = (location.hash || '#/overview').slice(2).split('/').map(decodeURIComponent);
+  const [name, ...parts] = (location.hash || '#/overview').slice(2).split('/').map(decoded);
   const root = h('div', { 'data-view': name });
   try {
     const title = await (VIEWS[name] ?? overview)(root, parts, signal, name);
-    document.title = `${title} - Fovea`;
+    if (!signal.aborted) {
+      document.title = `${title} - Fovea`;
+    }
   } catch (e) {
     root.replaceChildren(error(e));
   }
@@ -74,17 +94,36 @@ export function poll(signal, work) {
   document.addEventListener('visibilitychange', tick, { signal });
 }
 
-document.getElementById('refresh').addEventListener('click', async event => {
-  event.target.disabled = true;
+const refresh = document.getElementById('refresh');
+let copying = false;
+
+// Replaces the copy, and shows how long that takes; a second click cancels it.
+refresh.addEventListener('click', async () => {
+  if (copying) {
+    await send('DELETE', 'jobs', { kind: 'copy' }).catch(e => say(e.message));
+    return;
+  }
+  copying = true;
+  refresh.textContent = 'Cancel';
+  let failure = null;
   try {
     await send('POST', 'refresh');
+    for (let job = (await get('jobs')).copy; ; job = (await get('jobs')).copy) {
+      if (!job.running) {
+        failure = job.error;
+        break;
+      }
+      document.getElementById('copied').textContent = `copying, ${Math.round(job.seconds)} s`;
+      await new Promise(done => setTimeout(done, 300));
+    }
     await reload();
     await show();
-    say('This is a new copy.');
   } catch (e) {
-    say(e.message);
+    failure = e.message;
   }
-  event.target.disabled = false;
+  copying = false;
+  refresh.textContent = 'New copy';
+  say(failure ?? 'This is a new copy.');
 });
 
 window.addEventListener('hashchange', () => {

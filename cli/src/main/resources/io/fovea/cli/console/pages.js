@@ -1,4 +1,4 @@
-import { get } from './api.js';
+import { get, newest } from './api.js';
 import { count, error, h, size, table } from './dom.js';
 import { bar, follow, start } from './jobs.js';
 
@@ -77,12 +77,18 @@ export async function pages(root, parts, signal) {
         k.roomBytes > 0 ? `${Math.round(100 * k.usedBytes / k.roomBytes)} %` : '-']), [2, 3, 4]));
   }
 
+  const requested = newest();
   async function page(detail, n) {
+    const isNewest = requested();
+    let shown;
     try {
       const of = await get('page', { number: n });
-      detail.replaceChildren(h('h2', {}, `Page ${n}`), h('pre', { class: 'box' }, JSON.stringify(of, null, 2)));
+      shown = [h('h2', {}, `Page ${n}`), h('pre', { class: 'box' }, JSON.stringify(of, null, 2))];
     } catch (e) {
-      detail.replaceChildren(error(e));
+      shown = [error(e)];
+    }
+    if (isNewest()) {
+      detail.replaceChildren(...shown);
     }
   }
 

@@ -46,9 +46,17 @@ function whole(of, record, column, cell) {
   if (cell.length > 100 || cell.cut) {
     parts.push(h('p', { class: 'muted' },
       `${count(cell.length)} ${cell.kind === 'bytes' ? 'bytes' : 'characters'}${cell.cut ? ', shown in part' : ''}. `,
-      h('a', { href: download(of.table, record.key, column), download: 'value.bin' }, 'Download')));
+      h('button', { type: 'button', name: 'download', onclick: e => save(e.target.parentElement, of.table, record.key, column) }, 'Download')));
   }
   return parts;
+}
+
+async function save(at, table, key, column) {
+  try {
+    await download(table, key, column);
+  } catch (e) {
+    at.after(error(e));
+  }
 }
 
 function keyText(of, record, i) {

@@ -13,6 +13,7 @@ import java.io.UncheckedIOException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -77,18 +78,20 @@ final class OpenDatabase implements ExtensionContext.Store.CloseableResource, Au
     if (annotation.location() == Location.MEMORY) {
       return new OpenDatabase(annotation, what, null, Database.inMemory(options));
     }
-    Path folder = null;
-    Database db = null;
+    Path folder;
     try {
       folder = Files.createTempDirectory("fovea-junit");
-      db = Database.open(file(folder), options);
-      return new OpenDatabase(annotation, what, folder, db);
     } catch (IOException e) {
       throw new UncheckedIOException(what + " has no temporary folder.", e);
-    } finally {
-      if (db == null && folder != null) {
-        delete(folder);
+    }
+    try {
+      return new OpenDatabase(annotation, what, folder, Database.open(file(folder), options));
+    } catch (Throwable t) {
+      Exception e = delete(folder);
+      if (e != null) {
+        t.addSuppressed(e);
       }
+      throw t;
     }
   }
 
@@ -279,7 +282,11 @@ final class OpenDatabase implements ExtensionContext.Store.CloseableResource, Au
       boolean idle = !wasOpen || checkForLeaks(failures);
       boolean sound = verify(wasOpen, idle, failures) & closeDatabase(failures);
       if (folder != null && sound) {
-        delete(folder);
+        Exception e = delete(folder);
+        if (e != null) {
+          failures.add(
+              new AssertionFailedError(what + " can't be deleted: its folder is " + folder, e));
+        }
       }
     } finally {
       if (interrupted) {
@@ -360,13 +367,30 @@ final class OpenDatabase implements ExtensionContext.Store.CloseableResource, Au
     return folder == null ? "" : " Its files are in " + folder + '.';
   }
 
-  private static void delete(Path folder) {
+  /** Deletes a folder as far as possible; returns the first failure, or null. */
+  static @Nullable Exception delete(Path folder) {
+    Exception first = null;
     try (Stream<Path> files = Files.walk(folder)) {
       for (Path p : files.sorted(Comparator.reverseOrder()).toList()) {
-        Files.delete(p);
+        try {
+          Files.deleteIfExists(p);
+        } catch (IOException | RuntimeException e) {
+          first = joined(first, e);
+        }
       }
-    } catch (IOException e) {
-      throw new UncheckedIOException("The temporary folder " + folder + " can't be deleted.", e);
+    } catch (NoSuchFileException e) {
+      // The test has deleted it.
+    } catch (IOException | RuntimeException e) {
+      first = joined(first, e);
     }
+    return first;
+  }
+
+  private static Exception joined(@Nullable Exception first, Exception e) {
+    if (first == null) {
+      return e;
+    }
+    first.addSuppressed(e);
+    return first;
   }
 }

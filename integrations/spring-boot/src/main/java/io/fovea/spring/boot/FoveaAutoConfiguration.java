@@ -7,14 +7,17 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Executor;
+import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.boot.autoconfigure.AbstractDependsOnBeanFactoryPostProcessor;
+import org.springframework.beans.factory.config.BeanFactoryPostProcessor;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
 
 /**
  * Auto-configuration of a {@link Database}, opened as {@link FoveaProperties} says, unless the
@@ -22,7 +25,7 @@ import org.springframework.context.annotation.Configuration;
  *
  * <p>The database is closed when the context destroys its beans: after the web server has finished
  * its requests and listeners and schedulers have stopped, and after all beans that depend on the
- * database. All {@link Executor} beans depend on it implicitly, so that tasks that an executor
+ * database. All {@link Executor} beans are destroyed before it, so that tasks that an executor
  * finishes while it shuts down still find the database open.
  *
  * @since 0.2.0
@@ -75,19 +78,31 @@ public final class FoveaAutoConfiguration {
     }
 
     @Bean
-    static ExecutorsDependOnDatabase foveaExecutorsDependOnDatabase() {
-      return new ExecutorsDependOnDatabase();
+    static ExecutorsEndFirst foveaExecutorsDependOnDatabase() {
+      return new ExecutorsEndFirst();
     }
   }
 
   /**
-   * Makes each executor depend on the database. Spring destroys beans in the reverse order of their
-   * creation, dependents first; an executor would otherwise be destroyed after the database if it
-   * was created before it.
+   * Makes each executor a dependent of the database when beans are destroyed, and not when they are
+   * created. Spring destroys beans in the reverse order of their creation, dependents first; an
+   * executor would otherwise be destroyed after the database if it was created before it.
+   *
+   * <p>With {@code dependsOn} in the definition of the executor, which has both effects, a {@link
+   * FoveaOptionsCustomizer} could use no executor: the executor would wait for the database, and
+   * the database for the customizer.
    */
-  static final class ExecutorsDependOnDatabase extends AbstractDependsOnBeanFactoryPostProcessor {
-    ExecutorsDependOnDatabase() {
-      super(Executor.class, BEAN);
+  static final class ExecutorsEndFirst implements BeanFactoryPostProcessor, Ordered {
+    @Override
+    public int getOrder() {
+      return LOWEST_PRECEDENCE; // after those that define further beans
+    }
+
+    @Override
+    public void postProcessBeanFactory(ConfigurableListableBeanFactory factory) {
+      for (String name : factory.getBeanNamesForType(Executor.class, true, false)) {
+        factory.registerDependentBean(BEAN, BeanFactoryUtils.transformedBeanName(name));
+      }
     }
   }
 }

@@ -2,6 +2,7 @@ package io.fovea.spring.boot;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,10 +15,15 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -142,6 +148,67 @@ class FoveaAutoConfigurationTest {
     @Bean
     FoveaOptionsCustomizer sampling() {
       return options -> options.experiments(e -> e.replacement(Replacement.SAMPLING));
+    }
+  }
+
+  /** Executors are closed before the database, which is created after those that it needs. */
+  @Test
+  void customizersMayNeedExecutors() {
+    List<String> ended = new CopyOnWriteArrayList<>();
+    runner
+        .withUserConfiguration(NeedsExecutor.class)
+        .withBean("ended", List.class, () -> ended)
+        .withPropertyValues("fovea.in-memory=true")
+        .run(
+            context -> {
+              assertNull(context.getStartupFailure());
+              Database db = context.getBean(Database.class);
+              assertEquals("named by a task", db.options().name());
+              db.onClose(() -> ended.add("database"));
+            });
+    assertEquals(List.of("late executor", "executor", "database"), ended);
+  }
+
+  /** An executor that reports its end. */
+  record Worker(String name, List<String> ended) implements Executor, AutoCloseable {
+    @Override
+    public void execute(Runnable task) {
+      task.run();
+    }
+
+    @Override
+    public void close() {
+      ended.add(name);
+    }
+  }
+
+  /** Uses an executor. */
+  record Names(Executor executor) {
+    String next() {
+      return CompletableFuture.supplyAsync(() -> "named by a task", executor).join();
+    }
+  }
+
+  @Configuration(proxyBeanMethods = false)
+  static class NeedsExecutor {
+    @Bean
+    FoveaOptionsCustomizer name(Names names) {
+      return options -> options.name(names.next());
+    }
+
+    @Bean
+    Names names(@Qualifier("worker") Executor executor) {
+      return new Names(executor);
+    }
+
+    @Bean
+    Worker worker(List<String> ended) {
+      return new Worker("executor", ended);
+    }
+
+    @Bean
+    Worker lateWorker(List<String> ended, Database database) {
+      return new Worker("late executor", ended);
     }
   }
 
