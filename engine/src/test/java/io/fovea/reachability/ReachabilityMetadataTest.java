@@ -28,6 +28,7 @@ class ReachabilityMetadataTest {
   private static final Set<String> REFLECT_USER_CLASSES =
       Set.of(
           "io.fovea.object.Bindings.accessor",
+          "io.fovea.object.Bindings.collect",
           "io.fovea.object.Bindings.constructor",
           "io.fovea.object.Bindings.record",
           "io.fovea.object.EnumBinding.constants",

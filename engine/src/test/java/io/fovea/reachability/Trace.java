@@ -114,6 +114,7 @@ public final class Trace {
       case "RecordComponent.getAccessor" ->
           method(site, ((RecordComponent) at(operands, 0)).getAccessor());
       case "Class.getRecordComponents" -> members(site, (Class<?>) at(operands, 0));
+      case "Class.getPermittedSubclasses" -> members(site, (Class<?>) at(operands, 0));
       case "Class.getEnumConstants" ->
           method(site, (Class<?>) at(operands, 0), "values", List.of());
       case "Class.getDeclaredConstructor" ->

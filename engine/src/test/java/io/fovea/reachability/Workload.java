@@ -6,16 +6,21 @@ import io.fovea.FileDump;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Table;
+import io.fovea.TypeCodecs;
 import io.fovea.schema.Id;
 import java.lang.invoke.MethodHandles;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
+import java.util.Currency;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -28,6 +33,12 @@ public final class Workload {
     RED,
     GREEN
   }
+
+  sealed interface Pet {}
+
+  record Cat(int lives) implements Pet {}
+
+  record Dog(String name) implements Pet {}
 
   /** A key of all types of which keys can be. */
   record Ordered(
@@ -54,6 +65,8 @@ public final class Workload {
       LocalDate date,
       LocalTime time,
       LocalDateTime dateTime,
+      OffsetDateTime offsetDateTime,
+      Currency currency,
       Duration duration,
       Color color) {}
 
@@ -61,6 +74,9 @@ public final class Workload {
       Ordered ordered,
       BigInteger integer,
       BigDecimal decimal,
+      ZonedDateTime zonedDateTime,
+      URI uri,
+      Pet pet,
       Optional<Integer> maybe,
       Optional<Ordered> record,
       List<String> list,
@@ -69,16 +85,20 @@ public final class Workload {
 
   record Named(@Id String name, int size) {}
 
+  private static final TypeCodecs CODECS =
+      TypeCodecs.of(Currency.class, String.class, Currency::getCurrencyCode, Currency::getInstance);
+
   private Workload() {}
 
   /** Runs everything in a folder. */
   public static void run(Path folder) throws Exception {
-    ObjectSpec.of("all", Ordered.class, All.class);
-    ObjectSpec.of("all", Ordered.class, All.class, MethodHandles.lookup());
+    ObjectSpec.of("all", Ordered.class, All.class, CODECS);
+    ObjectSpec.of("all", Ordered.class, All.class, CODECS, MethodHandles.lookup());
     Path file = folder.resolve("a.fovea");
     try (Database db = Database.open(file, Options.defaults().bufferBytes(4 << 20))) {
       Table<String, Named> table =
           db.table(ObjectSpec.of("named", String.class, Named.class).index("size", "size"));
+      table.index("size", Integer.class);
       db.run(tx -> table.insert(tx, new Named("a", 1)));
       DatabaseBean.register(db);
     }
