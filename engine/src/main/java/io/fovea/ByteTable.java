@@ -326,7 +326,7 @@ final class ByteTable extends Table<byte[], byte[]> {
             .schema()
             .load(
                 core,
-                options.how(),
+                options.settings(),
                 sink -> {
                   try (StoredLoad stored = new StoredLoad(core, sink)) {
                     source.run(taker.apply(stored));

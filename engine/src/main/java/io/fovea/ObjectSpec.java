@@ -80,7 +80,7 @@ public final class ObjectSpec<K, V> {
    * @throws IllegalArgumentException if a class can't be stored, naming the component
    */
   public static <K, V> ObjectSpec<K, V> of(String name, Class<K> keys, Class<V> values) {
-    return made(name, keys, values, null);
+    return create(name, keys, values, null);
   }
 
   /**
@@ -96,10 +96,10 @@ public final class ObjectSpec<K, V> {
    */
   public static <K, V> ObjectSpec<K, V> of(
       String name, Class<K> keys, Class<V> values, MethodHandles.Lookup lookup) {
-    return made(name, keys, values, Objects.requireNonNull(lookup, "lookup"));
+    return create(name, keys, values, Objects.requireNonNull(lookup, "lookup"));
   }
 
-  private static <K, V> ObjectSpec<K, V> made(
+  private static <K, V> ObjectSpec<K, V> create(
       String name, Class<K> keys, Class<V> values, MethodHandles.@Nullable Lookup lookup) {
     ObjectCodec codec = ObjectCodec.of(keys, values, lookup);
     ObjectShapes shapes = new ObjectShapes(codec.keyShape(), codec.shape());

@@ -340,7 +340,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
     String difference = by.difference(Objects.requireNonNull(index.core().objects).entries());
     if (difference != null) {
       throw new IllegalArgumentException(
-          "Keys of " + keys.getName() + " are none of " + index + ": " + difference + ".");
+          "Keys of " + keys.getName() + " do not match " + index + ": " + difference + ".");
     }
     return new Index<>(index, new IndexKeys.OfObjects<>(index.core(), by), this::coding);
   }

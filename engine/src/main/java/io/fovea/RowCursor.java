@@ -456,7 +456,7 @@ public final class RowCursor implements AutoCloseable {
         Mem.copy(s.valueSegment(), s.valueOffset(), r.segment(), r.base(), r.size());
       } else {
         form =
-            table.old.renew(
+            table.old.upgrade(
                 s.valueLength(), s.valueSegment(), s.valueOffset(), r.segment(), r.base());
         if (form == LegacyRowReader.UNKNOWN) {
           throw table.wrongSize(s.page(), s.valueLength());

@@ -530,7 +530,9 @@ public final class RowTable extends RowRangeOperations {
     Objects.requireNonNull(source, "source");
     requireRows();
     return LoadReport.of(
-        database.schema().load(core, options.how(), sink -> source.run(new RowLoad(this, sink))));
+        database
+            .schema()
+            .load(core, options.settings(), sink -> source.run(new RowLoad(this, sink))));
   }
 
   // ---------------------------------------------------------------------------------- other views

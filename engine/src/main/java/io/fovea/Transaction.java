@@ -113,7 +113,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     this.statementContext = statementContext;
     this.tx = tx;
     this.epoch = tx.epoch();
-    this.readOnly = tx.readOnly();
+    this.readOnly = tx.isReadOnly();
     this.owner = Thread.currentThread();
     this.attempt = attempt;
     this.previousAbort = previousAbort;
@@ -178,7 +178,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     CatalogTransaction c = catalog;
     boolean mine = c != null && c.drops(core);
     if (c != null && !mine && c.cuts(core)) {
-      spread(t, core, c);
+      replaceByDeletes(t, core, c);
     }
     RuntimeException refusal = core.refusal(t, mine);
     if (refusal == null) {
@@ -192,10 +192,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /** Replaces a pending deletion of the whole table with deletions of its individual records. */
-  private void spread(Tx t, TableCore core, CatalogTransaction c) {
+  private void replaceByDeletes(Tx t, TableCore core, CatalogTransaction c) {
     boolean done = false;
     try {
-      RangeDeletion.spread(statementContext, t, core, c);
+      RangeDeletion.replaceByDeletes(statementContext, t, core, c);
       done = true;
     } catch (TransactionAbortedException e) {
       throw markAborted(e);
@@ -303,7 +303,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * TxOptions#pessimisticAfterAborts(int) pessimistic}, so that others wait for it}
    */
   public boolean isPessimistic() {
-    return state == State.ACTIVE && tx.pessimistic();
+    return state == State.ACTIVE && tx.isPessimistic();
   }
 
   /** {@return whether the transaction was begun as read-only and refuses writes} */
@@ -657,7 +657,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   // ------------------------------------------------------------------------ for the retry loop
 
   /** Throws why the transaction did not end as requested; the body may have swallowed it. */
-  void requireEndedWell() {
+  void throwIfFailed() {
     if (failure != null) {
       throw asUnchecked(failure);
     }

@@ -167,9 +167,9 @@ public final class BTree {
    * Declares the maximum length of all past and future values. If such values stay in the leaves,
    * {@link #mayHaveLongValues} will return false.
    */
-  public BTree valuesUpTo(long bytes) {
+  public BTree declareMaxValueSize(long bytes) {
     if (bytes <= inlineMax()) {
-      longs.none();
+      longs.declareNone();
     }
     return this;
   }
@@ -193,8 +193,8 @@ public final class BTree {
   }
 
   /** Lets point reads start at locations from a cache of the tree's pool. */
-  public void remember(@Nullable KeyLocationCache table) {
-    keyLocations = table;
+  public void setKeyLocations(@Nullable KeyLocationCache cache) {
+    keyLocations = cache;
   }
 
   /** Returns the key location cache, or null. */
@@ -344,11 +344,12 @@ public final class BTree {
 
   /**
    * Returns whether values may be in overflow chains. False only if the tree was created after the
-   * file was opened and never had such a value, or if its values are {@linkplain #valuesUpTo
-   * limited}. A thread that may write a key sees what the key's last writer set.
+   * file was opened and never had such a value, or if its values are {@linkplain
+   * #declareMaxValueSize limited}. A thread that may write a key sees what the key's last writer
+   * set.
    */
   public boolean mayHaveLongValues() {
-    return longs.possible();
+    return longs.arePossible();
   }
 
   /** Returns the maximum length of a value stored in a leaf: a quarter of a page. */

@@ -35,7 +35,7 @@ final class Merger {
   }
 
   /** Whether a node should now try to merge. */
-  static boolean underfull(MemorySegment s, long base, int pageSize, boolean leaf) {
+  static boolean isUnderfull(MemorySegment s, long base, int pageSize, boolean leaf) {
     int count = BTreeNode.count(s, base);
     return (count & count - 1) == 0 && BTreeNode.used(s, base, pageSize, leaf) < pageSize >>> 2;
   }
@@ -150,7 +150,7 @@ final class Merger {
     boolean whole = false;
     int result = StructureChange.AGAIN;
     long next = 0;
-    long looked = parent.pid;
+    long examined = parent.pid;
     try {
       if (change.tryLatch(left, leftPid)) {
         latched = 2;
@@ -160,9 +160,9 @@ final class Merger {
           long rightBase = pool.base(right);
           next = level == 0 ? BTreeNode.next(s, rightBase) : 0;
           NodeCheck.parent(s, parentBase, pageSize, level + 1, treeId);
-          looked = rightPid;
+          examined = rightPid;
           NodeCheck.node(s, rightBase, pageSize, level, treeId);
-          looked = leftPid;
+          examined = leftPid;
           NodeCheck.node(s, leftBase, pageSize, level, treeId);
           NodeCheck.child(s, parentBase, slot, leftBase, pageSize, scratch.key);
           NodeCheck.child(s, parentBase, slot + 1, rightBase, pageSize, scratch.key);
@@ -176,7 +176,7 @@ final class Merger {
             NodeEditor.removeInner(s, parentBase, pageSize, slot);
             NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left, parent.frame));
             NodeEditor.makeHeads(s, parentBase);
-            parent.found = underfull(s, parentBase, pageSize, false);
+            parent.found = isUnderfull(s, parentBase, pageSize, false);
             scratch.emptied = level == 0 && BTreeNode.count(s, leftBase) == 0 ? leftPid : 0;
             whole = true;
             change.append(log, rightPid, left, parent.frame, StructureRecord.NONE);
@@ -192,7 +192,7 @@ final class Merger {
         LatchErrorGuard.releaseWhole(pool, left, whole, changed, t);
       }
       LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
-      throw LatchErrorGuard.meaning(pool, looked, t);
+      throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (result != StructureChange.DONE) {
       if (latched > 2) {
@@ -393,7 +393,7 @@ final class Merger {
         LatchErrorGuard.releaseWhole(pool, frame, whole, changed, t);
       }
       LatchErrorGuard.releaseWhole(pool, root, whole, changed, t);
-      throw LatchErrorGuard.meaning(pool, child, t);
+      throw LatchErrorGuard.rethrow(pool, child, t);
     }
     if (!both) {
       pool.releaseExclusiveUnchanged(root);

@@ -15,8 +15,8 @@ import java.lang.foreign.MemorySegment;
  *   with bytes       the slot and the length field of each record           nanoseconds a record
  * </pre>
  *
- * <p>If two consecutive counts have the same {@link #print}, no leaf has changed between the end of
- * the first and the beginning of the second.
+ * <p>If two consecutive counts have the same {@link #fingerprint}, no leaf has changed between the
+ * end of the first and the beginning of the second.
  *
  * <p>Used by one thread.
  */
@@ -38,7 +38,7 @@ public final class RangeCount {
   private long records;
   private long bytes;
   private long leaves;
-  private long print;
+  private long fingerprint;
   private long pageLsn;
   private boolean holdsLong;
 
@@ -57,7 +57,7 @@ public final class RangeCount {
   /** Prepares a count. */
   public RangeCount(BTree tree, KeyRange range) {
     this.tree = tree;
-    this.range = range.within(tree.maxKeySize());
+    this.range = range.truncatedTo(tree.maxKeySize());
     this.descent = tree.descent();
     this.pool = tree.pool();
     this.pages = pool.pages();
@@ -74,7 +74,7 @@ public final class RangeCount {
     if (leaves == 0 || range.highLength() < 0) {
       return true;
     }
-    KeyRange of = range.within(tree.maxKeySize());
+    KeyRange of = range.truncatedTo(tree.maxKeySize());
     Position low = new Position();
     Position high = new Position();
     Descent descent = tree.descent();
@@ -105,8 +105,8 @@ public final class RangeCount {
   }
 
   /** Returns a fingerprint that almost certainly differs if a leaf of the range has changed. */
-  public long print() {
-    return print;
+  public long fingerprint() {
+    return fingerprint;
   }
 
   /** Returns the largest LSN of the leaves. */
@@ -132,7 +132,7 @@ public final class RangeCount {
     records = 0;
     bytes = 0;
     leaves = 0;
-    print = 0;
+    fingerprint = 0;
     pageLsn = 0;
     holdsLong = false;
     fresh = true;
@@ -146,7 +146,7 @@ public final class RangeCount {
       records += leafRecords;
       bytes += leafBytes;
       leaves += leafWhole ? 1 : 0;
-      print = (print ^ leafPrint) * MIX;
+      fingerprint = (fingerprint ^ leafPrint) * MIX;
       pageLsn = Math.max(pageLsn, leafLsn);
       holdsLong |= leafLong;
       fresh = false;

@@ -171,7 +171,7 @@ public final class TreeCompaction {
       tree.freeChain(spare, log); // skips pages that became nodes: they are not part of a chain
       spare.clear();
     } catch (Error e) {
-      pool.stopping().stop(e); // no other reference to them exists
+      pool.poolStop().stop(e); // no other reference to them exists
       throw e;
     }
   }
@@ -260,7 +260,7 @@ public final class TreeCompaction {
     int result = StructureChange.AGAIN;
     long prev = 0;
     long next = 0;
-    long looked = parent.pid;
+    long examined = parent.pid;
     try {
       long parentBase = pool.base(parent.frame);
       if (BTreeNode.child(s, parentBase, parent.slot) != pid) {
@@ -271,7 +271,7 @@ public final class TreeCompaction {
           latched = 3;
           long base = pool.base(frame);
           NodeCheck.parent(s, parentBase, pageSize, level, treeId);
-          looked = pid;
+          examined = pid;
           NodeCheck.node(s, base, pageSize, level - 1, treeId);
           NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
           if (level == 1) {
@@ -296,7 +296,7 @@ public final class TreeCompaction {
         LatchErrorGuard.releaseWhole(pool, frame, whole, changed, t);
       }
       LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
-      throw LatchErrorGuard.meaning(pool, looked, t);
+      throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (result != StructureChange.DONE) {
       if (latched > 2) {

@@ -353,7 +353,7 @@ public final class TreeDrop {
     try {
       mine = PageHeader.treeId(pool.pages(), pool.base(frame)) == treeId;
     } catch (Throwable t) {
-      throw LatchErrorGuard.one(pool, frame, pid, false, t);
+      throw LatchErrorGuard.releaseAndThrow(pool, frame, pid, false, t);
     }
     if (mine) {
       pool.free(frame, log);
@@ -403,7 +403,7 @@ public final class TreeDrop {
           PageHeader.type(pages, base) == PageHeader.OVERFLOW
               && trees.contains(PageHeader.treeId(pages, base));
     } catch (Throwable t) {
-      throw LatchErrorGuard.one(pool, frame, pid, false, t);
+      throw LatchErrorGuard.releaseAndThrow(pool, frame, pid, false, t);
     }
     if (theirs) {
       pool.free(frame, log);

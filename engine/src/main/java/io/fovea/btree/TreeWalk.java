@@ -56,7 +56,7 @@ public final class TreeWalk {
   }
 
   /** Visits all records, with the position of each. */
-  public static void forEach(BTree tree, Position place, Visitor visitor) {
+  public static void forEach(BTree tree, Position position, Visitor visitor) {
     LeafScan scan = new LeafScan();
     MemorySegment key = Arena.ofAuto().allocate(Math.max(8, tree.maxKeySize()), 8);
     MemorySegment value = Arena.ofAuto().allocate(tree.pool().pageSize(), 8);
@@ -64,7 +64,7 @@ public final class TreeWalk {
     while (scan.load()) {
       for (int slot = scan.from(); slot < scan.to(); slot++) {
         int keyLen = scan.copyKey(slot, key, 0);
-        scan.position(place, slot);
+        scan.position(position, slot);
         if (!scan.isOverflow(slot)) {
           visitor.visit(
               key, 0, keyLen, scan.segment(), scan.valueOffset(slot), scan.valueLength(slot));

@@ -32,7 +32,7 @@ final class EvictionBatch {
     return size;
   }
 
-  boolean full() {
+  boolean isFull() {
     return size == frames.length;
   }
 

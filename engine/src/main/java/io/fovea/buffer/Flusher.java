@@ -94,7 +94,7 @@ final class Flusher {
       int size = 0;
       for (; from < maxResidents && size < window.length; from++) {
         int frame = residency.resident(from);
-        if (frame >= 0 && FrameHeader.dirty(frames.headers, frame)) {
+        if (frame >= 0 && FrameHeader.isDirty(frames.headers, frame)) {
           window[size++] = frames.pid(frame);
         }
       }
@@ -186,7 +186,7 @@ final class Flusher {
   private int collect(long[] pids, int from, int size, long olderThan) {
     int i = from;
     int limit = olderThan == Long.MAX_VALUE ? Integer.MAX_VALUE : CHECKPOINT_BATCH;
-    for (; i < size && !writeBack.full() && writeBack.size() < limit; i++) {
+    for (; i < size && !writeBack.isFull() && writeBack.size() < limit; i++) {
       // Under the bucket's latch: a lookup without it may miss a page that is being moved.
       int frame = frames.translator.locate(pids[i]);
       if (frame >= 0 && (olderThan == Long.MAX_VALUE || isOlder(frame, olderThan))) {

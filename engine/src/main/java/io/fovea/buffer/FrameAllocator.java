@@ -155,7 +155,7 @@ final class FrameAllocator implements Residency.Reclaimer {
         long waited = System.nanoTime() - begin;
         // Not in each round: if no page is clean, this inspects thousands of frames.
         boolean check = round % CHECK_ROUNDS == 0 || waited >= most;
-        if (check && hasBeenFew(most)) {
+        if (check && isStarvedFor(most)) {
           throw exhausted();
         }
         int frame = claimAny(check && waited >= patience);
@@ -199,7 +199,7 @@ final class FrameAllocator implements Residency.Reclaimer {
    * <p>Two concurrent callers may both start an interval, or one may end the other's; this only
    * delays a result of true.
    */
-  private boolean hasBeenFew(long nanos) {
+  private boolean isStarvedFor(long nanos) {
     if (frames.residency.capacity() - frames.counters.dirty.sum() >= FEW
         || writer.failure() == null) {
       shortageSeen = 0;
@@ -259,17 +259,17 @@ final class FrameAllocator implements Residency.Reclaimer {
    * next one takes many steps.
    */
   private void gather(EvictionBatch evictionBatch, boolean outOfTurn) {
-    for (int ready = 0; ready >= 0 && !evictionBatch.full(); ) {
+    for (int ready = 0; ready >= 0 && !evictionBatch.isFull(); ) {
       ready = frames.claimReady();
       if (ready >= 0) {
         evictionBatch.add(ready);
       }
     }
-    if (evictionBatch.full()) {
+    if (evictionBatch.isFull()) {
       return;
     }
     boolean inTurn = !outOfTurn && !isMostlyClean();
-    if (inTurn && frames.unwritten.full()) {
+    if (inTurn && frames.unwritten.isFull()) {
       int written = evictionBatch.size() > 0 ? -1 : claimWritten();
       if (written >= 0) {
         evictionBatch.add(written);
@@ -279,7 +279,7 @@ final class FrameAllocator implements Residency.Reclaimer {
     int all = Math.min(2 * frames.residency.maxResidents(), SWEEP_MAX);
     int attempt = 0;
     for (int left = evictionBatch.size() > 0 ? MORE_STEPS : all;
-        left > 0 && !evictionBatch.full();
+        left > 0 && !evictionBatch.isFull();
         left--) {
       int frame = frames.policy.propose(attempt++, true);
       if (frame < 0 || frames.pid(frame) == 0) {
@@ -289,7 +289,7 @@ final class FrameAllocator implements Residency.Reclaimer {
         evictionBatch.add(frame);
         attempt = 0;
         left = Math.min(left, MORE_STEPS);
-      } else if (!list(frame) && inTurn) {
+      } else if (!listForWriter(frame) && inTurn) {
         return;
       }
     }
@@ -303,7 +303,7 @@ final class FrameAllocator implements Residency.Reclaimer {
       return taken;
     }
     boolean inTurn = !outOfTurn && !isMostlyClean();
-    if (inTurn && frames.unwritten.full()) {
+    if (inTurn && frames.unwritten.isFull()) {
       int written = claimWritten();
       return written < 0 ? -1 : residency.take(written);
     }
@@ -324,7 +324,7 @@ final class FrameAllocator implements Residency.Reclaimer {
         if (taken >= 0) {
           return taken;
         }
-      } else if (!list(frame) && inTurn) {
+      } else if (!listForWriter(frame) && inTurn) {
         return -1;
       }
     }
@@ -348,10 +348,10 @@ final class FrameAllocator implements Residency.Reclaimer {
       if (frame == ReadyFrames.EMPTY) {
         return -1;
       }
-      if (!FrameHeader.evictionCandidate(frames.headers, frame)) {
+      if (!FrameHeader.isEvictionCandidate(frames.headers, frame)) {
         continue; // used again
       }
-      if (!frames.coldAndClean(frame)) {
+      if (!frames.isColdAndClean(frame)) {
         frames.unwritten.offer(frame);
       } else if (frames.claimCold(frame)) {
         frames.counters.evictionsDirty.increment();
@@ -364,10 +364,10 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /** Lists a cold page for the writer, if it is dirty; returns false if the list is full. */
-  private boolean list(int frame) {
-    if (!FrameHeader.dirty(frames.headers, frame)
-        || FrameHeader.evictionCandidate(frames.headers, frame)
-        || FrameHeader.writing(frames.headers, frame)) {
+  private boolean listForWriter(int frame) {
+    if (!FrameHeader.isDirty(frames.headers, frame)
+        || FrameHeader.isEvictionCandidate(frames.headers, frame)
+        || FrameHeader.isWriting(frames.headers, frame)) {
       return true;
     }
     FrameHeader.markCandidate(frames.headers, frame);

@@ -163,7 +163,7 @@ final class GroupLoader {
   }
 
   /** Whether a page is readable or in no frame, as opposed to being read. */
-  boolean settled(long pid) {
+  boolean isSettled(long pid) {
     int frame = translator.lookup(pid);
     return frame < 0 || !Latch.isExclusive(frames.headers, frame) || frames.pid(frame) != pid;
   }
@@ -253,8 +253,8 @@ final class GroupLoader {
     boolean whole = false;
     try {
       // The limit after the read: the log may have grown since the page was written.
-      if (errno == 0 && loader.whole(pid, frame, loader.lsnLimit())) {
-        loader.arrived(frame);
+      if (errno == 0 && loader.isValid(pid, frame, loader.lsnLimit())) {
+        loader.pageRead(frame);
         frames.counters.misses.increment();
         FrameHeader.setUsed(frames.headers, frame, used);
         whole = true;

@@ -158,9 +158,9 @@ record MemoryPlan(
           translation == Translation.DIRECT
               ? grant + FILE_PAGE_BYTES
               : grant + FILE_PAGES * FILE_PAGE_BYTES;
-      long beside = translation == Translation.DIRECT ? (long) PoolConfig.FRAMES_MIN * grant : 0;
-      int most = frames + frames / 2 + (beside == 0 ? 0 : PoolConfig.FRAMES_MIN);
-      return writeBufferBytes(pageSize, batch(most)) + ROUNDED_BYTES + beside + frames * each;
+      long extra = translation == Translation.DIRECT ? (long) PoolConfig.FRAMES_MIN * grant : 0;
+      int most = frames + frames / 2 + (extra == 0 ? 0 : PoolConfig.FRAMES_MIN);
+      return writeBufferBytes(pageSize, batch(most)) + ROUNDED_BYTES + extra + frames * each;
     }
     return of(pageSize, frames, translation, replacement).bytes;
   }

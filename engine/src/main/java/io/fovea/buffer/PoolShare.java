@@ -58,7 +58,7 @@ public final class PoolShare {
   private final CopyOnWriteArrayList<Member> members = new CopyOnWriteArrayList<>();
 
   /** The memory reserved for members: their fixed parts and least frames. Under the monitor. */
-  private long promised;
+  private long reserved;
 
   /** The time until which frames are kept for a member below its fair share; 0 for none. */
   private volatile long pressedUntil;
@@ -102,18 +102,19 @@ public final class PoolShare {
     Member member = new Member(this, pageSize, fixed, least);
     long needs = member.bytes();
     synchronized (this) {
-      if (needs > limit - promised) {
+      if (needs > limit - reserved) {
         throw new InvalidUseException(
             "A database needs at least "
                 + needs
                 + " bytes of a shared buffer, which has "
                 + limit
                 + ", of which "
-                + promised
-                + " are promised to others. Enlarge the BufferShare, or reduce the bufferBytes of its"
-                + " databases, or the part of it that each is guaranteed.");
+                + reserved
+                + " are reserved for others. Enlarge the BufferShare, or reduce "
+                + "the bufferBytes of its databases, or the part of it that each "
+                + "is guaranteed.");
       }
-      promised += needs;
+      reserved += needs;
     }
     boolean done = false;
     try {
@@ -123,7 +124,7 @@ public final class PoolShare {
     } finally {
       if (!done) {
         members.remove(member);
-        unpromise(needs);
+        unreserve(needs);
       }
     }
     return member;
@@ -146,8 +147,8 @@ public final class PoolShare {
     }
   }
 
-  private synchronized void unpromise(long bytes) {
-    promised -= bytes;
+  private synchronized void unreserve(long bytes) {
+    reserved -= bytes;
   }
 
   private boolean takeReturned(long bytes) {
@@ -167,15 +168,15 @@ public final class PoolShare {
    * Requests from other members the frames that a member was refused. Called by its writer from
    * time to time.
    */
-  private void demand(Member who, long bytes) {
+  private void demand(Member member, long bytes) {
     long fairShare = fairShare();
-    long below = Math.min(bytes, fairShare - who.bytes());
+    long below = Math.min(bytes, fairShare - member.bytes());
     long asked = 0;
     if (below > 0) {
       pressedUntil = System.nanoTime() + PRESSED_NANOS | 1;
-      asked = reclaim(who, below, fairShare);
+      asked = reclaim(member, below, fairShare);
     }
-    for (Member m : largestMembers(who)) {
+    for (Member m : largestMembers(member)) {
       if (asked >= bytes) {
         return;
       }
@@ -184,9 +185,9 @@ public final class PoolShare {
   }
 
   /** Requests frames from members above the given size, the largest first; returns the bytes. */
-  private long reclaim(Member who, long bytes, long above) {
+  private long reclaim(Member member, long bytes, long above) {
     long asked = 0;
-    for (Member m : largestMembers(who)) {
+    for (Member m : largestMembers(member)) {
       long more = m.bytes() - above;
       if (more > 0 && asked < bytes) {
         asked += m.requestReturn(Math.min(more, bytes - asked));
@@ -195,9 +196,9 @@ public final class PoolShare {
     return asked;
   }
 
-  private List<Member> largestMembers(Member who) {
+  private List<Member> largestMembers(Member member) {
     List<Member> others = new ArrayList<>(members);
-    others.remove(who);
+    others.remove(member);
     others.sort(Comparator.comparingLong(Member::bytes).reversed());
     return others;
   }
@@ -248,7 +249,7 @@ public final class PoolShare {
       this.least = least;
     }
 
-    void wakes(Runnable writer) {
+    void setWakeAction(Runnable writer) {
       wake = writer;
     }
 
@@ -326,7 +327,7 @@ public final class PoolShare {
 
     void leave() {
       share.members.remove(this);
-      share.unpromise(fixed + (long) least * pageSize);
+      share.unreserve(fixed + (long) least * pageSize);
       int had = held.getAndSet(CLOSED);
       share.left.getAndAdd(fixed + (long) Math.max(least, had) * pageSize);
     }

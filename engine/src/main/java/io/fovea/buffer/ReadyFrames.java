@@ -73,7 +73,7 @@ final class ReadyFrames {
   /** Lists a candidate unless the list is full; then the page returns to the policy. */
   boolean offer(int frame) {
     boolean added = false;
-    if (!full()) {
+    if (!isFull()) {
       lock();
       try {
         added = tail - head < ring.length;
@@ -91,7 +91,7 @@ final class ReadyFrames {
     return added;
   }
 
-  boolean full() {
+  boolean isFull() {
     return size == ring.length;
   }
 
@@ -112,7 +112,7 @@ final class ReadyFrames {
 
   /** Returns to the policy a page that is no longer listed. */
   void keep(int frame) {
-    if (FrameHeader.evictionCandidate(headers, frame)) {
+    if (FrameHeader.isEvictionCandidate(headers, frame)) {
       FrameHeader.setUsed(headers, frame, false);
     }
   }

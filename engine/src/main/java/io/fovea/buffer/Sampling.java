@@ -105,20 +105,20 @@ final class Sampling implements ReplacementPolicy {
   }
 
   private boolean canLeave(int frame) {
-    return FrameHeader.evictionCandidate(headers, frame)
-        && !FrameHeader.dirty(headers, frame)
-        && !FrameHeader.writing(headers, frame);
+    return FrameHeader.isEvictionCandidate(headers, frame)
+        && !FrameHeader.isDirty(headers, frame)
+        && !FrameHeader.isWriting(headers, frame);
   }
 
   /** Ages a frame; returns the score of its page, or the maximum if it must not leave. */
   private int visit(int frame, int now) {
     if (FrameHeader.pid(headers, frame) == 0
-        || FrameHeader.evictionCandidate(headers, frame)
-        || FrameHeader.writing(headers, frame)) {
+        || FrameHeader.isEvictionCandidate(headers, frame)
+        || FrameHeader.isWriting(headers, frame)) {
       return Integer.MAX_VALUE;
     }
     long word = word(frame);
-    boolean used = FrameHeader.used(headers, frame);
+    boolean used = FrameHeader.isUsed(headers, frame);
     if (word == 0) {
       setWord(frame, PROBATION, now);
     } else if (used) {
@@ -135,7 +135,7 @@ final class Sampling implements ReplacementPolicy {
   /** A page whose usage byte was just cleared by a visit is not cold. */
   @Override
   public boolean mayBeDisplaced(int frame) {
-    if (FrameHeader.evictionCandidate(headers, frame)) {
+    if (FrameHeader.isEvictionCandidate(headers, frame)) {
       return true;
     }
     long word = word(frame);

@@ -52,7 +52,7 @@ final class EntryBatch implements AutoCloseable {
       MemorySegment from, long entry, int entryLength, MemorySegment of, long key, int length) {
     if (entryLength < 0 || entryLength > entrySpace || length < 0 || length > stride - entrySpace) {
       throw new CorruptionException(
-          "length of a noted entry", -1, -1, stride, entryLength + length);
+          "length of an index entry", -1, -1, stride, entryLength + length);
     }
     Mem.copy(from, entry, memory, entryAt(size), entryLength);
     Mem.copy(of, key, memory, keyAt(size), length);

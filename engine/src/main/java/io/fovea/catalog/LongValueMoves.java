@@ -128,15 +128,15 @@ final class LongValueMoves {
   }
 
   private static byte @Nullable [] value(BTree catalog, ChainWalk walk) {
-    Position place = new Position();
+    Position position = new Position();
     MemorySegment to = Arena.ofAuto().allocate(8);
     while (true) {
-      catalog.find(walk.key(), 0, walk.keyLength(), place);
-      int length = place.found ? catalog.copyValue(place, to, 0, (int) to.byteSize()) : 0;
-      if (length < 0 || !catalog.valid(place)) {
+      catalog.find(walk.key(), 0, walk.keyLength(), position);
+      int length = position.found ? catalog.copyValue(position, to, 0, (int) to.byteSize()) : 0;
+      if (length < 0 || !catalog.valid(position)) {
         continue;
       }
-      if (!place.found) {
+      if (!position.found) {
         return null;
       }
       if (length <= to.byteSize()) {

@@ -53,7 +53,7 @@ final class ObjectVersions {
   }
 
   /** Returns whether the table can be opened unchanged. */
-  static boolean isAs(Store store, TableCore core, ObjectShapes shapes) {
+  static boolean matches(Store store, TableCore core, ObjectShapes shapes) {
     ObjectHistory known = core.objects();
     return known == null
         || known.shapes().equals(shapes)
@@ -73,7 +73,7 @@ final class ObjectVersions {
       return;
     }
     require(store, core, before, shapes);
-    if (isAs(store, core, shapes)) {
+    if (matches(store, core, shapes)) {
       return;
     }
     String what = "open table " + core.displayName() + " with other objects";
@@ -88,7 +88,7 @@ final class ObjectVersions {
 
   private boolean add(TableCore core, TableSpec spec, ObjectShapes shapes) {
     ObjectHistory known = core.objects();
-    if (known == null || core.isRefused() || isAs(store, core, shapes)) {
+    if (known == null || core.isRefused() || matches(store, core, shapes)) {
       return false;
     }
     SpecCheck.check(store, core, spec);
@@ -108,7 +108,7 @@ final class ObjectVersions {
     CatalogChange change = new CatalogChange(store);
     ObjectEntries time = byTime;
     Expiry expires = expiry == null || time == null ? null : expiry.by(time);
-    SchemaChanges.objects(core, next, expires, indexes, change);
+    SchemaChanges.saveObjects(core, next, expires, indexes, change);
     store.willWrite();
     long end =
         change.run(
@@ -195,13 +195,12 @@ final class ObjectVersions {
           + file.version()
           + " in the file, and are as in version "
           + version
-          + " here. A table does not go back to an older version";
+          + " here. A table can't return to an older version";
     }
     if (file.version() == ObjectHistory.VERSION_MAX) {
       return "its objects have had "
           + file.version()
-          + " versions, and there can be no more."
-          + " Copy the table into a new one";
+          + " versions, which is the limit. Copy the table into a new one";
     }
     for (int v = file.version(); v > 0; v--) {
       String difference = Shapes.difference(file.shape(v), shapes.value());
@@ -209,14 +208,14 @@ final class ObjectVersions {
         return "objects of version " + v + ": " + difference;
       }
     }
-    return again(file, shapes.value());
+    return reusedName(file, shapes.value());
   }
 
   /**
    * Describes a new component that has the name of a removed one and would therefore show the
    * removed component's values; otherwise returns null.
    */
-  private static @Nullable String again(ObjectHistory file, Shape.Composite here) {
+  private static @Nullable String reusedName(ObjectHistory file, Shape.Composite here) {
     for (Shape.Component c : here.components()) {
       if (Shape.Composite.find(c, file.shape(file.version())) >= 0) {
         continue;
@@ -227,7 +226,8 @@ final class ObjectVersions {
               + c.name()
               + " was dropped after version "
               + v
-              + ", of which there may be objects. Give the new component another name";
+              + ", and objects of that version may exist. Give the new "
+              + "component another name";
         }
       }
     }
@@ -272,7 +272,7 @@ final class ObjectVersions {
         versions.add(c);
       }
       if (in.read() >= 0) {
-        throw new IOException("bytes behind the shapes");
+        throw new IOException("bytes after the shapes");
       }
       return new ObjectHistory(key, versions);
     }

@@ -34,8 +34,8 @@ import java.util.function.Supplier;
  * </ul>
  *
  * <p>A later statement on the table in the same transaction first deletes the records one by one
- * ({@link #spread}). Other transactions incur no cost, because the check shares the bit for dropped
- * tables.
+ * ({@link #replaceByDeletes}). Other transactions incur no cost, because the check shares the bit
+ * for dropped tables.
  */
 public final class RangeDeletion {
   /** The maximum number of records that a pessimistic transaction deletes one by one. */
@@ -69,7 +69,7 @@ public final class RangeDeletion {
       if (all
           && !count.holdsLong()
           && count.leaves() >= leaves
-          && !(t.pessimistic() && records <= PESSIMISTIC_MAX)) {
+          && !(t.isPessimistic() && records <= PESSIMISTIC_MAX)) {
         t.dependsOnLsn(count.pageLsn());
         catalog.get().cut(core, range.copy(), records);
         scan.close();
@@ -94,10 +94,10 @@ public final class RangeDeletion {
   }
 
   /** Deletes a recorded range one by one, before the transaction uses the table again. */
-  public static void spread(
+  public static void replaceByDeletes(
       StatementContext statementContext, Tx t, TableCore core, CatalogTransaction catalog) {
     KeyRange range = catalog.range(core);
-    long records = catalog.forgetCut(core);
+    long records = catalog.cancelCut(core);
     TxScan scan =
         t.scan(
             core.tree,

@@ -73,7 +73,7 @@ final class RootMoves {
       RootMove move = moves.get(i);
       if (move.to() < low) {
         CatalogChange change = new CatalogChange(store);
-        SchemaChanges.moved(high.get(i).table, high.get(i).tree, move, change);
+        SchemaChanges.saveMove(high.get(i).table, high.get(i).tree, move, change);
         change.run();
         done += change.logged ? 1 : 0;
       }

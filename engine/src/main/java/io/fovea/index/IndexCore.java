@@ -64,7 +64,7 @@ public final class IndexCore {
   final boolean exact;
 
   /** Whether its tree holds a {@link UniqueBuildJournal} instead of entries. */
-  final boolean noted;
+  final boolean journaled;
 
   /** Null if the table does not hold objects. */
   public final @Nullable ObjectPlan objects;
@@ -95,7 +95,7 @@ public final class IndexCore {
     this.unique = unique;
     this.checksBeforeAdd = unique;
     this.exact = unique;
-    this.noted = false;
+    this.journaled = false;
     this.fields = fields;
     this.tree = tree;
     this.maker = maker;
@@ -154,7 +154,7 @@ public final class IndexCore {
     this.unique = unique;
     this.checksBeforeAdd = unique;
     this.exact = unique;
-    this.noted = false;
+    this.journaled = false;
     this.fields = List.of();
     this.tree = tree;
     this.maker = null;
@@ -171,8 +171,8 @@ public final class IndexCore {
     this.stage = stage;
     this.hints = of.hints;
     this.unique = of.unique;
-    this.noted = unique && stage == IndexStage.JOURNALING;
-    this.checksBeforeAdd = unique && !noted;
+    this.journaled = unique && stage == IndexStage.JOURNALING;
+    this.checksBeforeAdd = unique && !journaled;
     this.exact = unique && stage.isComplete();
     this.fields = of.fields;
     this.tree = tree;

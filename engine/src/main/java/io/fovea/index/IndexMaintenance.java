@@ -406,7 +406,7 @@ public final class IndexMaintenance {
       if (indexed) {
         key = statementContext.take(core.keyBytesMax);
       }
-      scan.toDelete(indexed || expiry != null);
+      scan.prepareForDeletes(indexed || expiry != null);
       while (n < most && scan.next()) {
         if (expiry != null
             && expiry.hides(
@@ -460,7 +460,7 @@ public final class IndexMaintenance {
     int recordLen = scan.valueLength();
     if (core.layout != null && recordLen != core.storedBytes) {
       MemorySegment made = statementContext.record(core.recordBytes());
-      if (core.old.renew(recordLen, record, recordOff, made, 0) == LegacyRowReader.UNKNOWN) {
+      if (core.old.upgrade(recordLen, record, recordOff, made, 0) == LegacyRowReader.UNKNOWN) {
         throw core.wrongSize(scan.page(), recordLen);
       }
       record = made;
@@ -566,15 +566,15 @@ public final class IndexMaintenance {
     MemorySegment record = statementContext.take(core.recordBytes());
     boolean read = false;
     try {
-      int room = rows ? core.recordBytes() : bytes(record);
-      int n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
-      while (!rows && n > room) {
+      int capacity = rows ? core.recordBytes() : bytes(record);
+      int n = t.get(core.tree, key, keyOff, keyLen, record, 0, capacity);
+      while (!rows && n > capacity) {
         MemorySegment larger = statementContext.take(n);
         statementContext.releaseBlock(
             record); // after the second take: a failure must not return it twice
         record = larger;
-        room = bytes(record);
-        n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
+        capacity = bytes(record);
+        n = t.get(core.tree, key, keyOff, keyLen, record, 0, capacity);
       }
       if (rows && n >= 0) {
         LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, record, 0);
@@ -590,8 +590,8 @@ public final class IndexMaintenance {
     }
   }
 
-  private static int bytes(MemorySegment room) {
-    return (int) Math.min(room.byteSize(), Integer.MAX_VALUE);
+  private static int bytes(MemorySegment buffer) {
+    return (int) Math.min(buffer.byteSize(), Integer.MAX_VALUE);
   }
 
   // -------------------------------------------------------------------------------------- entries
@@ -735,7 +735,7 @@ public final class IndexMaintenance {
       long keyOff,
       int keyLen) {
     if (index.stage == IndexStage.JOURNALING) {
-      Filling.note(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
+      Filling.addJournalItem(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
       return;
     }
     if (!index.unique || index.stage == IndexStage.READABLE) {
@@ -761,9 +761,9 @@ public final class IndexMaintenance {
       MemorySegment key,
       long keyOff,
       int keyLen) {
-    int room = keyLen + index.hints.bytes();
-    MemorySegment stage = statementContext.keyStage(room);
-    int n = t.get(index.tree, entries, at, len, stage, 0, room);
+    int capacity = keyLen + index.hints.bytes();
+    MemorySegment stage = statementContext.keyStage(capacity);
+    int n = t.get(index.tree, entries, at, len, stage, 0, capacity);
     if (n < 0) {
       return -1;
     }
@@ -813,7 +813,7 @@ public final class IndexMaintenance {
     hints.write(t, core, key, keyOff, keyLen, value, keyLen, statementContext.position);
     if (index.exact) {
       t.insert(tree, entries, at, len, value, 0, keyLen + hints.bytes());
-    } else if (!index.noted) {
+    } else if (!index.journaled) {
       // No other transaction can add this entry: it contains the primary key, whose item this
       // transaction owns. Otherwise, the index is unique and being built, and an entry found here
       // is stale.

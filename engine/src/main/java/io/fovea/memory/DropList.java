@@ -36,14 +36,14 @@ public final class DropList {
 
   /** The system calls; tests replace them. */
   interface Kernel {
-    /** Returns whether {@link #forgetAll} may be called. */
+    /** Returns whether {@link #discardAll} may be called. */
     boolean together();
 
-    /** Returns ranges as {@link SelfAdvice#forget} does. */
-    long forgetAll(long vector, int count);
+    /** Returns ranges as {@link SelfAdvice#discard} does. */
+    long discardAll(long vector, int count);
 
     /** Returns one range; 0 or a negated error number. */
-    int forget(long address, long length);
+    int discard(long address, long length);
   }
 
   private static class OneByOne implements Kernel {
@@ -53,12 +53,12 @@ public final class DropList {
     }
 
     @Override
-    public long forgetAll(long vector, int count) {
-      return SelfAdvice.forget(vector, count);
+    public long discardAll(long vector, int count) {
+      return SelfAdvice.discard(vector, count);
     }
 
     @Override
-    public int forget(long address, long length) {
+    public int discard(long address, long length) {
       return MemoryCalls.madvise(address, length, MemoryCalls.MADV_DONTNEED);
     }
   }
@@ -87,7 +87,7 @@ public final class DropList {
   /**
    * Creates an empty list.
    *
-   * @param region the region; its memory is released page by page ({@link NativeRegion#forgets})
+   * @param region the region; its memory is released page by page ({@link NativeRegion#canDiscard})
    * @param most the maximum number of ranges, 1 to 1,024
    * @throws IllegalArgumentException if the region's memory is not released page by page, or if
    *     {@code most} is out of range
@@ -115,7 +115,7 @@ public final class DropList {
       throw new IllegalArgumentException(
           "A drop list must hold 1 to 1024 ranges, not " + most + ".");
     }
-    if (!region.forgets()) {
+    if (!region.canDiscard()) {
       throw new IllegalArgumentException(
           "The memory of " + region + " cannot be released page by page.");
     }
@@ -167,7 +167,7 @@ public final class DropList {
     int from = 0;
     // A single range uses madvise: the kernel then flushes its pages, not the whole TLB.
     while (together && size - from > 1) {
-      long done = kernel.forgetAll(ranges.address() + (long) from * RANGE_BYTES, size - from);
+      long done = kernel.discardAll(ranges.address() + (long) from * RANGE_BYTES, size - from);
       calls++;
       if (done <= 0) {
         break;
@@ -175,7 +175,7 @@ public final class DropList {
       from = after(from, done);
     }
     for (; from < size; from++) {
-      kernel.forget(address(from), length(from));
+      kernel.discard(address(from), length(from));
       calls++;
     }
     size = 0;

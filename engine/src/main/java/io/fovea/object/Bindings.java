@@ -47,52 +47,52 @@ final class Bindings {
   }
 
   /** Returns the stored form of a type. */
-  Binding of(Type type, String place) {
-    return of(type, place, Map.of());
+  Binding of(Type type, String where) {
+    return of(type, where, Map.of());
   }
 
-  private Binding of(Type type, String place, Map<TypeVariable<?>, Type> variables) {
+  private Binding of(Type type, String where, Map<TypeVariable<?>, Type> variables) {
     if (type instanceof TypeVariable<?> v && variables.containsKey(v)) {
-      return of(variables.get(v), place, Map.of());
+      return of(variables.get(v), where, Map.of());
     }
     Type full = type instanceof ParameterizedType p ? Generic.of(p, variables) : type;
     Binding binding = known.get(full);
     if (binding == null) {
       if (open.size() >= Shapes.DEPTH_MAX) {
-        throw wrong(place, "lies in more than " + Shapes.DEPTH_MAX + " records");
+        throw wrong(where, "is nested in more than " + Shapes.DEPTH_MAX + " records");
       }
-      binding = make(full, place);
+      binding = make(full, where);
       known.put(full, binding);
     }
     return binding;
   }
 
-  private Binding make(Type type, String place) {
+  private Binding make(Type type, String where) {
     if (type instanceof ParameterizedType p && p.getRawType() instanceof Class<?> raw) {
       Type[] arguments = p.getActualTypeArguments();
       if (raw == Optional.class) {
-        Binding inside = of(arguments[0], place);
+        Binding inside = of(arguments[0], where);
         if (inside instanceof OptionalBinding) {
-          throw wrong(place, "is an Optional of an Optional");
+          throw wrong(where, "is an Optional of an Optional");
         }
         return new OptionalBinding(inside);
       }
       if (raw == List.class) {
-        return CollectionBinding.list(of(arguments[0], place + "[]"));
+        return CollectionBinding.list(of(arguments[0], where + "[]"));
       }
       if (raw == Set.class) {
-        return CollectionBinding.set(of(arguments[0], place + "[]"));
+        return CollectionBinding.set(of(arguments[0], where + "[]"));
       }
       if (raw == Map.class) {
         return CollectionBinding.map(
-            of(arguments[0], place + "[key]"), of(arguments[1], place + "[]"));
+            of(arguments[0], where + "[key]"), of(arguments[1], where + "[]"));
       }
       if (raw.isRecord()) {
         Map<TypeVariable<?>, Type> variables = new HashMap<>();
         for (int i = 0; i < arguments.length; i++) {
           variables.put(raw.getTypeParameters()[i], arguments[i]);
         }
-        return record(raw, type, place, variables, null);
+        return record(raw, type, where, variables, null);
       }
     }
     if (type instanceof Class<?> c) {
@@ -104,11 +104,11 @@ final class Bindings {
         return new EnumBinding(c);
       }
       if (c.isRecord() && c.getTypeParameters().length == 0) {
-        return record(c, c, place, Map.of(), null);
+        return record(c, c, where, Map.of(), null);
       }
     }
     throw wrong(
-        place,
+        where,
         "is of "
             + type.getTypeName()
             + ", which can't be stored. Supported are primitives, their classes, String, byte[],"
@@ -130,24 +130,24 @@ final class Bindings {
   private RecordBinding record(
       Class<?> type,
       Type full,
-      String place,
+      String where,
       Map<TypeVariable<?>, Type> variables,
       @Nullable RecordComponent key) {
     if (open.contains(full)) {
-      throw wrong(place, "is a " + type.getName() + ", in which it lies itself");
+      throw wrong(where, "is a " + type.getName() + ", which contains itself");
     }
     open.push(full);
     try {
       RecordComponent[] components = type.getRecordComponents();
       if (components.length > COMPONENTS_MAX) {
-        throw wrong(place, "has more than " + COMPONENTS_MAX + " components");
+        throw wrong(where, "has more than " + COMPONENTS_MAX + " components");
       }
       List<RecordBinding.Part> parts = new ArrayList<>();
       for (RecordComponent c : components) {
         boolean isKey = key != null && c.getName().equals(key.getName());
-        String name = place + '.' + c.getName();
+        String name = where + '.' + c.getName();
         if (c.isAnnotationPresent(Id.class) && !isKey) {
-          throw wrong(name, "is an @Id, which only the record of a table may have");
+          throw wrong(name, "has @Id, which only components of a table's record may have");
         }
         Binding of = isKey ? null : of(c.getGenericType(), name, variables);
         parts.add(part(c, name, of));
@@ -160,7 +160,7 @@ final class Bindings {
     }
   }
 
-  private RecordBinding.Part part(RecordComponent c, String place, @Nullable Binding of) {
+  private RecordBinding.Part part(RecordComponent c, String where, @Nullable Binding of) {
     MethodHandle accessor = accessor(c);
     if (of != null) { // the accessor of a generic record returns Object
       accessor = accessor.asType(accessor.type().changeReturnType(of.type));
@@ -178,7 +178,7 @@ final class Bindings {
         value = of.initial(initial == null ? "" : initial.value());
       } catch (RuntimeException e) {
         throw new IllegalArgumentException(
-            "@Initial of component " + place + " is no " + of.shape + ": " + e.getMessage(), e);
+            "@Initial of component " + where + " is no " + of.shape + ": " + e.getMessage(), e);
       }
     }
     String text = initial != null ? initial.value() : of.hasInitial() ? "" : null;
@@ -232,8 +232,8 @@ final class Bindings {
         cause);
   }
 
-  static IllegalArgumentException wrong(String place, String what) {
-    return new IllegalArgumentException(place + ' ' + what + '.');
+  static IllegalArgumentException wrong(String where, String what) {
+    return new IllegalArgumentException(where + ' ' + what + '.');
   }
 
   /** A generic type with its arguments, equal to any other with the same class and arguments. */

@@ -29,17 +29,17 @@ public final class EntryKey {
     return made;
   }
 
-  private void add(Binding binding, List<MethodHandle> accessors, String place) {
+  private void add(Binding binding, List<MethodHandle> accessors, String where) {
     if (binding instanceof RecordBinding r) {
       if (r.parts().isEmpty()) {
-        throw Bindings.wrong(place, "is a record without components, and no key");
+        throw Bindings.wrong(where, "is a record without components, which can't be a key");
       }
       for (RecordBinding.Part p : r.parts()) {
         Binding of = p.of();
         if (of != null) { // records of keys have no @Id
           List<MethodHandle> more = new ArrayList<>(accessors);
           more.add(p.accessor().asType(MethodType.methodType(Object.class, Object.class)));
-          add(of, more, place + '.' + p.component().name());
+          add(of, more, where + '.' + p.component().name());
         }
       }
       return;
@@ -47,7 +47,8 @@ public final class EntryKey {
     Shape type = EntryParts.type(binding.shape);
     if (type == null) {
       throw Bindings.wrong(
-          place, "is " + binding.shape + ", which has no order of bytes and can be in no index");
+          where,
+          "is " + binding.shape + ", which has no ordered encoding, so no index can contain it");
     }
     leaves.add(new Leaf(List.copyOf(accessors), type));
   }
@@ -113,7 +114,7 @@ public final class EntryKey {
     try {
       return (Object) accessor.invokeExact(from);
     } catch (Throwable e) {
-      throw Throwables.raised(e);
+      throw Throwables.rethrow(e);
     }
   }
 }

@@ -278,7 +278,8 @@ public final class ObjectText {
   private static IllegalArgumentException noValue(String path, Object value, Shape of) {
     String text =
         value instanceof byte[] bytes ? HexFormat.of().formatHex(bytes) : String.valueOf(value);
-    return new IllegalArgumentException("'" + text + "' is no value of " + path + ' ' + of + ".");
+    return new IllegalArgumentException(
+        "'" + text + "' is not a value of " + path + ' ' + of + ".");
   }
 
   private static void putObjectScalar(
@@ -312,7 +313,7 @@ public final class ObjectText {
       }
     } catch (RuntimeException e) {
       throw new IllegalArgumentException(
-          "'" + text + "' is no value of " + path + ' ' + scalar + ".", e);
+          "'" + text + "' is not a value of " + path + ' ' + scalar + ".", e);
     }
   }
 
@@ -400,7 +401,7 @@ public final class ObjectText {
   }
 
   private static IllegalArgumentException unordered(Shape shape) {
-    return new IllegalArgumentException(shape + " has no order of bytes.");
+    return new IllegalArgumentException(shape + " has no ordered encoding.");
   }
 
   /**
@@ -457,7 +458,7 @@ public final class ObjectText {
         putScalar(out, (Scalar) shape, text);
       }
     } catch (RuntimeException e) {
-      throw new IllegalArgumentException("'" + text + "' is no value of " + shape + ".", e);
+      throw new IllegalArgumentException("'" + text + "' is not a value of " + shape + ".", e);
     }
   }
 

@@ -119,7 +119,7 @@ public final class Shapes {
 
   private IllegalArgumentException wrong(String expected) {
     return new IllegalArgumentException(
-        "No shape: " + expected + " is missing at " + at + " of \"" + text + "\".");
+        "Invalid shape: " + expected + " is missing at " + at + " of \"" + text + "\".");
   }
 
   // ------------------------------------------------------------------------------------ comparing
@@ -129,17 +129,17 @@ public final class Shapes {
     return difference("", file, here);
   }
 
-  private static @Nullable String difference(String place, Shape file, Shape here) {
+  private static @Nullable String difference(String path, Shape file, Shape here) {
     if (file.equals(here)) {
       return null;
     }
     if (file instanceof Composite f && here instanceof Composite h) {
-      return ofRecords(place, f, h);
+      return ofRecords(path, f, h);
     }
     if (file instanceof Enumeration f && here instanceof Enumeration h) {
       for (String constant : f.constants()) {
         if (!h.constants().contains(constant)) {
-          return of(place) + " may be " + constant + " in the file, and is no such name here";
+          return of(path) + " may be " + constant + " in the file, but no such name exists here";
         }
       }
       return null;
@@ -148,40 +148,40 @@ public final class Shapes {
       return null;
     }
     if (file instanceof Maybe f && here instanceof Maybe h) {
-      return difference(place, f.of(), h.of());
+      return difference(path, f.of(), h.of());
     }
     if (file instanceof Sequence f && here instanceof Sequence h) {
-      return difference(place + "[]", f.of(), h.of());
+      return difference(path + "[]", f.of(), h.of());
     }
     if (file instanceof Collected f && here instanceof Collected h) {
-      return difference(place + "[]", f.of(), h.of());
+      return difference(path + "[]", f.of(), h.of());
     }
     if (file instanceof Mapping f && here instanceof Mapping h) {
-      String keys = difference(place + "[key]", f.key(), h.key());
-      return keys != null ? keys : difference(place + "[]", f.value(), h.value());
+      String keys = difference(path + "[key]", f.key(), h.key());
+      return keys != null ? keys : difference(path + "[]", f.value(), h.value());
     }
     if (here instanceof Maybe h && !(file instanceof Maybe)) {
-      return difference(place, file, h.of());
+      return difference(path, file, h.of());
     }
-    return of(place) + " is " + file + " in the file, and " + here + " here";
+    return of(path) + " is " + file + " in the file, and " + here + " here";
   }
 
-  private static @Nullable String ofRecords(String place, Composite file, Composite here) {
+  private static @Nullable String ofRecords(String path, Composite file, Composite here) {
     boolean[] found = new boolean[file.components().size()];
     for (Component c : here.components()) {
       int i = Composite.find(c, file);
       if (i >= 0) {
         if (found[i]) {
-          return of(place + '.' + c.name()) + " has the same component in the file as another one";
+          return of(path + '.' + c.name()) + " has the same component in the file as another one";
         }
         found[i] = true;
         String inside =
-            difference(place + '.' + c.name(), file.components().get(i).shape(), c.shape());
+            difference(path + '.' + c.name(), file.components().get(i).shape(), c.shape());
         if (inside != null) {
           return inside;
         }
       } else if (!c.hasInitial()) {
-        return of(place + '.' + c.name())
+        return of(path + '.' + c.name())
             + " is not in the file: set its value in older records with @Initial, or name the"
             + " component that it replaces with @Formerly";
       }
@@ -189,7 +189,7 @@ public final class Shapes {
     for (int i = 0; i < found.length; i++) {
       String name = file.components().get(i).name();
       if (!found[i] && !here.dropped().contains(name)) {
-        return of(place + '.' + name)
+        return of(path + '.' + name)
             + " of the file is not here: list it in @Dropped if it was removed, or in @Formerly of"
             + " the component that replaces it";
       }
@@ -197,7 +197,7 @@ public final class Shapes {
     return null;
   }
 
-  private static String of(String place) {
-    return place.isEmpty() ? "the object" : "component " + place.substring(1);
+  private static String of(String path) {
+    return path.isEmpty() ? "the object" : "component " + path.substring(1);
   }
 }

@@ -108,7 +108,7 @@ public final class PageAudit {
         break;
       }
       if (!reached.add(pid)) {
-        problem("free list: page " + pid + " is in use, or in the list a second time");
+        problem("free list: page " + pid + " is in use, or is listed twice");
         break;
       }
       freePages++;

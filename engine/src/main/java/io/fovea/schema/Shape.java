@@ -191,9 +191,9 @@ public sealed interface Shape {
      *     if absent
      */
     public static int find(Component component, Composite file) {
-      int at = place(component.name(), file);
+      int at = ordinal(component.name(), file);
       for (String name : component.formerly()) {
-        at = at >= 0 ? at : place(name, file);
+        at = at >= 0 ? at : ordinal(name, file);
       }
       return at;
     }
@@ -205,11 +205,11 @@ public sealed interface Shape {
      * @return its shape; null if no component has that name
      */
     public @Nullable Shape component(String name) {
-      int at = place(name, this);
+      int at = ordinal(name, this);
       return at < 0 ? null : components.get(at).shape();
     }
 
-    private static int place(String name, Composite file) {
+    private static int ordinal(String name, Composite file) {
       for (int i = 0; i < file.components.size(); i++) {
         if (file.components.get(i).name().equals(name)) {
           return i;
@@ -291,7 +291,7 @@ public sealed interface Shape {
 
   private static void requireIdentifier(String name) {
     if (name.isEmpty() || !name.codePoints().allMatch(Character::isJavaIdentifierPart)) {
-      throw new IllegalArgumentException("\"" + name + "\" is no name of Java.");
+      throw new IllegalArgumentException("\"" + name + "\" is not a Java identifier.");
     }
   }
 

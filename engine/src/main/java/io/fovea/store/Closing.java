@@ -109,7 +109,7 @@ final class Closing {
                   + storeComponents.name()
                   + ": aborting "
                   + engine.active()
-                  + " transactions that still run");
+                  + " transactions that are still active");
     } catch (Throwable t) {
       // A failing logger must not prevent the close.
     }
@@ -139,14 +139,15 @@ final class Closing {
       }
       throw new DurabilityLostException(
           storeComponents.name()
-              + " is not marked clean, for a commit had failed halfway"
+              + " is not marked clean, because a commit failed halfway"
               + storeComponents.uncleanAdvice(),
           poison);
     }
     if (!quiet) {
       throw new DurabilityLostException(
           storeComponents.name()
-              + " is not marked clean, for an operation of a transaction did not end within "
+              + " is not marked clean, because an operation of a transaction "
+              + "did not end within "
               + OPERATION_NANOS / 1_000_000_000
               + " s"
               + storeComponents.uncleanAdvice(),

@@ -92,7 +92,8 @@ public record StoreConfig(
     long pages = timestampsInPool ? TimestampFile.bufferBytes(this) : 0;
     if (all.bufferBytes() - pages - exact < least) {
       throw new PoolTooSmallException(
-          all.bufferBytes(), pages == 0 ? least + exact : TimestampFile.least(least, exact));
+          all.bufferBytes(),
+          pages == 0 ? least + exact : TimestampFile.minBufferBytes(least, exact));
     }
     return all.sized(all.pageSize(), all.bufferBytes() - pages - exact);
   }

@@ -80,7 +80,7 @@ final class CommitGate {
   }
 
   private final CommitSlot[] commitSlots;
-  private final ReentrantLock wanting = new ReentrantLock();
+  private final ReentrantLock pointLock = new ReentrantLock();
   private volatile boolean closed;
 
   private volatile long pointCounter;
@@ -99,7 +99,7 @@ final class CommitGate {
     }
   }
 
-  CommitSlot pass(int context) {
+  CommitSlot slotOf(int context) {
     return commitSlots[context];
   }
 
@@ -129,7 +129,7 @@ final class CommitGate {
       if (!closed) {
         return;
       }
-      passed(commitSlot);
+      leave(commitSlot);
       Waits.spin(attempt);
     }
   }
@@ -150,7 +150,7 @@ final class CommitGate {
   }
 
   /** Leaves: all changes are installed and published, or there are none. */
-  void passed(CommitSlot commitSlot) {
+  void leave(CommitSlot commitSlot) {
     CommitSlot.INSIDE.setRelease(commitSlot, 0);
   }
 
@@ -227,7 +227,7 @@ final class CommitGate {
    */
   void atQuiescentPoint(boolean exchanges, Runnable work, long timeoutNanos, Runnable alive) {
     long began = System.nanoTime();
-    wanting.lock();
+    pointLock.lock();
     try {
       while (!tryQuiescentPoint(exchanges, work)) {
         OperationInterruptedException.check("wait for a quiescent point");
@@ -243,7 +243,7 @@ final class CommitGate {
       }
     } finally {
       closed = false;
-      wanting.unlock();
+      pointLock.unlock();
     }
   }
 

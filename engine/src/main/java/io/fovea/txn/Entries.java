@@ -77,14 +77,14 @@ final class Entries {
   int make(TimestampContext c, long item, int column) {
     // Before a slot is taken: a failure has changed nothing.
     long bound = coldTimestamps.get(c.index, item);
-    int slot = freeSlot(c, item, column);
+    int slot = findFreeSlot(c, item, column);
     if (slot >= 0) {
-      materialise(c, slot, item, bound);
+      materialize(c, slot, item, bound);
     }
     return slot;
   }
 
-  private int freeSlot(TimestampContext c, long item, int column) {
+  private int findFreeSlot(TimestampContext c, long item, int column) {
     long oldest = oldest();
     int last = table.levels() - 1;
     for (int level = 0; level <= last; level++) {
@@ -157,7 +157,7 @@ final class Entries {
   }
 
   /** Fills a free slot, under the lock. The stamp is written last: others check it first. */
-  private void materialise(TimestampContext c, int slot, long item, long bound) {
+  private void materialize(TimestampContext c, int slot, long item, long bound) {
     table.wordRelease(slot, bound);
     table.item(slot, item);
     table.stampRelease(slot, c.counts ? referenced(LIVE) : LIVE | c.epoch);

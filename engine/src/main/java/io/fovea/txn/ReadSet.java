@@ -141,7 +141,7 @@ final class ReadSet {
   }
 
   /** Removes all entries; old handles then name a wrong location, which is harmless. */
-  void forget() {
+  void removeAll() {
     Arrays.fill(table, 0);
     size = 0;
   }

@@ -14,7 +14,7 @@ import java.lang.invoke.VarHandle;
  *
  * <p><b>Order.</b> A commit stores that it is inside the {@link CommitGate}, then reads the scan
  * timestamp; a scan reads or raises it, then checks which commits are inside. All accesses are
- * volatile, so one of the two sees the other. The same holds for {@code watched}, which spares
+ * volatile, so one of the two sees the other. The same holds for {@code isWatched}, which spares
  * commits the read while no transaction scans by leaves.
  */
 final class ScanTimestamps {
@@ -31,7 +31,7 @@ final class ScanTimestamps {
   private final long[] marks = new long[(MARKS + 2) * STRIDE];
   private volatile boolean watched;
 
-  boolean watched() {
+  boolean isWatched() {
     return watched;
   }
 
