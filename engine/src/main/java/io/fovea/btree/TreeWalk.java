@@ -3,7 +3,6 @@ package io.fovea.btree;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Reads trees without a transaction: the catalog under the schema lock, and tables while no
@@ -17,17 +16,6 @@ public final class TreeWalk {
     /** Receives one record; the memory is valid during the call. */
     void visit(
         MemorySegment key, long keyOff, int keyLen, MemorySegment value, long valueOff, int len);
-  }
-
-  /** Returns whether a tree contains a key. */
-  public static boolean contains(BTree tree, MemorySegment key, long off, int len, Position p) {
-    while (true) {
-      tree.find(key, off, len, p);
-      boolean found = p.found;
-      if (tree.valid(p)) {
-        return found;
-      }
-    }
   }
 
   /**
@@ -103,14 +91,5 @@ public final class TreeWalk {
     byte[] out = new byte[len];
     Mem.getBytes(seg, off, out, 0, len);
     return out;
-  }
-
-  /** Returns the message of a throwable, or else its class name. */
-  public static String message(@Nullable Throwable t) {
-    if (t == null) {
-      return "";
-    }
-    String m = t.getMessage();
-    return m == null ? t.getClass().getSimpleName() : m;
   }
 }

@@ -111,7 +111,7 @@ public final class IndexCore {
       }
       this.key = named(fields);
       this.entry = named(sources);
-      this.plan = plan(sources, tableKey, fields.size(), unique);
+      this.plan = plan(sources, tableKey, unique);
       Layout layout = Objects.requireNonNull(tableLayout, "tableLayout");
       long[] bits = new long[(layout.fields().size() + 63) >>> 6];
       for (Field f : fields) {
@@ -207,8 +207,7 @@ public final class IndexCore {
     return b.build();
   }
 
-  private static EntryPlan plan(
-      List<Field> sources, KeySpec tableKey, int declared, boolean unique) {
+  private static EntryPlan plan(List<Field> sources, KeySpec tableKey, boolean unique) {
     int n = sources.size();
     int[] types = new int[n];
     int[] widths = new int[n];
@@ -224,7 +223,7 @@ public final class IndexCore {
       parts[i] = f.key() ? f.ordinal() : -1;
     }
     int[] keyTypes = tableKey.parts().stream().mapToInt(Tuple::form).toArray();
-    return new EntryPlan(types, widths, fromKey, offsets, parts, keyTypes, declared, unique);
+    return new EntryPlan(types, widths, fromKey, offsets, parts, keyTypes, unique);
   }
 
   public boolean isExtracted() {

@@ -129,15 +129,6 @@ public final class NativeRegion {
   }
 
   /**
-   * Returns the region's name.
-   *
-   * @return the name with which it was reserved
-   */
-  public String name() {
-    return name;
-  }
-
-  /**
    * Allocates pages ahead of their use without changing their contents; other threads may use the
    * range concurrently.
    *

@@ -238,10 +238,6 @@ public final class ObjectEntries {
     return new ObjectEntries(shapes, List.of(parts.getFirst()), List.of(paths.getFirst()));
   }
 
-  public int versions() {
-    return versions.length;
-  }
-
   /** Returns the maximum length of all parts; -1 if unlimited. */
   public int maxBytes() {
     return maxBytes;

@@ -77,10 +77,6 @@ final class ReadSet {
     return handle;
   }
 
-  void putLocation(int handle, Position p, int length) {
-    putLocation(handle, p.frame, p.version, p.pid, p.slot, length);
-  }
-
   void putLocation(int handle, int frame, long version, long pid, int leafSlot, int length) {
     int at = handle * STRIDE;
     long[] d = data;

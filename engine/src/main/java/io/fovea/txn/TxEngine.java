@@ -83,10 +83,6 @@ public final class TxEngine {
     return shared.updateLocks.held();
   }
 
-  Reservations reservations() {
-    return shared.reservations;
-  }
-
   /** Returns the timestamps of all items. */
   public Timestamps timestamps() {
     return shared.timestamps;

@@ -476,11 +476,6 @@ public final class TxScan extends ScanBatches {
     return leaf.page();
   }
 
-  /** Returns whether the scan is open. */
-  public boolean isOpen() {
-    return open;
-  }
-
   /** Ends the scan; its reads stay in the read set. Idempotent. */
   public void close() {
     if (open) {
