@@ -286,8 +286,8 @@ final class ObjectTable<K, V> extends Table<K, V> {
   }
 
   @Override
-  long deleteRange(Transaction tx, Interval<K> interval, long most) {
-    return bytes.deleteRange(tx, encoded(interval), most);
+  long deleteRange(Transaction tx, Interval<K> interval, long max) {
+    return bytes.deleteRange(tx, encoded(interval), max);
   }
 
   @Override

@@ -147,8 +147,8 @@ public record Page<T>(List<T> items, @Nullable String next) {
         throw new InvalidUseException(
             "The page token belongs to the opposite order of " + order + ".");
       }
-      int most = index == null ? table.keyBytesMax : index.entryBytesMax();
-      if (bytes.length - HEADER - TRAILER > most) {
+      int max = index == null ? table.keyBytesMax : index.entryBytesMax();
+      if (bytes.length - HEADER - TRAILER > max) {
         throw broken("contains a key that is too long");
       }
       return Arrays.copyOfRange(bytes, HEADER, bytes.length - TRAILER);

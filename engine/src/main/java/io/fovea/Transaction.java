@@ -176,15 +176,15 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    */
   private void requireUsable(Tx t, TableCore core) {
     CatalogTransaction c = catalog;
-    boolean mine = c != null && c.drops(core);
-    if (c != null && !mine && c.cuts(core)) {
+    boolean owned = c != null && c.drops(core);
+    if (c != null && !owned && c.cuts(core)) {
       replaceByDeletes(t, core, c);
     }
-    RuntimeException refusal = core.refusal(t, mine);
+    RuntimeException refusal = core.refusal(t, owned);
     if (refusal == null) {
       return;
     }
-    if (!mine && c != null && !c.catalogReadsValid()) {
+    if (!owned && c != null && !c.catalogReadsValid()) {
       refusal = c.stale(); // the transaction has read the catalog entry of a table dropped since
     }
     exit();

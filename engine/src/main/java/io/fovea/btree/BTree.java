@@ -117,7 +117,7 @@ public final class BTree {
         rootPid == 0
             ? pool.allocate(treeId, PageHeader.LEAF, log)
             : pool.allocateAt(rootPid, treeId, PageHeader.LEAF, log);
-    boolean whole = false;
+    boolean done = false;
     try {
       MemorySegment pages = pool.pages();
       long base = pool.base(frame);
@@ -128,12 +128,12 @@ public final class BTree {
       NodeEditor.init(pages, base, pool.pageSize(), 0, pages, base, none, pages, base, none);
       // Allocated before the record is appended: a logged tree must be known to the caller.
       BTree tree = new BTree(pool, treeId, pool.pid(frame), false);
-      whole = true;
+      done = true;
       StructureRecord.appendCreate(pool, log, treeId, frame);
       pool.releaseExclusive(frame);
       return tree;
     } catch (RuntimeException | Error e) {
-      if (whole) {
+      if (done) {
         LatchErrorGuard.releaseWhole(pool, frame, true, true, e);
       } else {
         pool.free(frame, log);

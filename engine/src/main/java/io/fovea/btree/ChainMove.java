@@ -146,7 +146,7 @@ public final class ChainMove {
     }
     int latched = 1;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     long examined = pid;
     try {
       if (change.tryLatch(previous, before)) {
@@ -163,7 +163,7 @@ public final class ChainMove {
             changed = true;
             copy(pages, base, pages, pool.base(fresh));
             Mem.putLong(pages, previousBase + OverflowChain.NEXT, to);
-            whole = true;
+            complete = true;
             change.append(log, pid, fresh, previous, StructureRecord.NONE);
             used = to;
           }
@@ -171,13 +171,13 @@ public final class ChainMove {
       }
     } catch (Throwable t) {
       if (latched > 3) {
-        LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, complete, changed, t);
       }
       if (latched > 2) {
-        LatchErrorGuard.releaseWhole(pool, old, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, old, complete, changed, t);
       }
       if (latched > 1) {
-        LatchErrorGuard.releaseWhole(pool, previous, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, previous, complete, changed, t);
       }
       LatchErrorGuard.release(pool, leaf.frame, false, t);
       throw LatchErrorGuard.rethrow(pool, examined, t);
@@ -248,15 +248,15 @@ public final class ChainMove {
     long to = spare.get(spare.size() - 1);
     int fresh = pool.fixExclusive(to); // no other thread knows it
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     try {
       changed = true;
       copy(page, 0, pages, pool.base(fresh));
-      whole = true;
+      complete = true;
       StructureRecord.append(
           pool, log, RecordType.CHAIN, 0, fresh, StructureRecord.NONE, StructureRecord.NONE);
     } catch (Throwable t) {
-      LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, fresh, complete, changed, t);
       throw LatchErrorGuard.rethrow(pool, to, t);
     }
     pool.releaseExclusive(fresh);

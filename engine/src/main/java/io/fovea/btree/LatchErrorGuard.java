@@ -32,8 +32,8 @@ final class LatchErrorGuard {
    * and readers see a sound tree.
    */
   static void releaseWhole(
-      BufferPool pool, int frame, boolean whole, boolean changed, Throwable t) {
-    if (whole && t instanceof RuntimeException) {
+      BufferPool pool, int frame, boolean complete, boolean changed, Throwable t) {
+    if (complete && t instanceof RuntimeException) {
       pool.releaseExclusive(frame);
     } else {
       release(pool, frame, changed, t);

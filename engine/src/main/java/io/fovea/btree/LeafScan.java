@@ -281,15 +281,15 @@ public final class LeafScan {
 
   /** Copies the leaf that was found; false if it changed meanwhile. */
   private boolean take(BTree t, int attempt) {
-    boolean whole;
+    boolean valid;
     try {
-      whole = copy(t);
+      valid = copy(t);
     } finally {
       if (attempt >= COPIES) {
         t.releaseShared(leaf);
       }
     }
-    if (!whole) {
+    if (!valid) {
       return false;
     }
     try {

@@ -147,7 +147,7 @@ final class Merger {
     }
     int latched = 1;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     int result = StructureChange.AGAIN;
     long next = 0;
     long examined = parent.pid;
@@ -178,7 +178,7 @@ final class Merger {
             NodeEditor.makeHeads(s, parentBase);
             parent.found = isUnderfull(s, parentBase, pageSize, false);
             scratch.emptied = level == 0 && BTreeNode.count(s, leftBase) == 0 ? leftPid : 0;
-            whole = true;
+            complete = true;
             change.append(log, rightPid, left, parent.frame, StructureRecord.NONE);
             result = StructureChange.DONE;
           }
@@ -186,12 +186,12 @@ final class Merger {
       }
     } catch (Throwable t) {
       if (latched > 2) {
-        LatchErrorGuard.releaseWhole(pool, right, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, right, complete, changed, t);
       }
       if (latched > 1) {
-        LatchErrorGuard.releaseWhole(pool, left, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, left, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, complete, changed, t);
       throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (result != StructureChange.DONE) {
@@ -365,7 +365,7 @@ final class Merger {
     }
     boolean both = false;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     try {
       both = change.tryLatch(frame, child);
       if (both) {
@@ -385,14 +385,14 @@ final class Merger {
           NodeEditor.setPrev(s, base, 0);
         }
         pool.swizzling().setParent(root);
-        whole = true;
+        complete = true;
         change.append(log, child, root, StructureRecord.NONE, StructureRecord.NONE);
       }
     } catch (Throwable t) {
       if (both) {
-        LatchErrorGuard.releaseWhole(pool, frame, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, frame, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, root, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, root, complete, changed, t);
       throw LatchErrorGuard.rethrow(pool, child, t);
     }
     if (!both) {

@@ -340,12 +340,12 @@ final class NodeSearch {
     int high = BTreeNode.high(s, base);
     int lowBytes = BTreeNode.fenceBytes(low, pageSize);
     long highAt = base + BTreeNode.highAt(s, base, pageSize);
-    int least = after ? 0 : 1;
+    int min = after ? 0 : 1;
     return (high == BTreeNode.NONE
             || Mem.compare(s, highAt, BTreeNode.fenceBytes(high, pageSize), key, off, len)
-                >= 1 - least)
+                >= 1 - min)
         && (low == BTreeNode.NONE
-            || Mem.compare(key, off, len, s, highAt - lowBytes, lowBytes) >= least);
+            || Mem.compare(key, off, len, s, highAt - lowBytes, lowBytes) >= min);
   }
 
   // ------------------------------------------------------------------------- hints, single keys

@@ -123,12 +123,12 @@ public final class RangeCount {
   }
 
   /**
-   * Counts the records, or returns false once there are more than {@code most}. Calls {@code more},
+   * Counts the records, or returns false once there are more than {@code max}. Calls {@code more},
    * which may throw, now and then with nothing latched.
    *
    * @throws CorruptionException if a page is damaged
    */
-  public boolean run(boolean withBytes, long most, Runnable more) {
+  public boolean run(boolean withBytes, long max, Runnable more) {
     records = 0;
     bytes = 0;
     leaves = 0;
@@ -150,7 +150,7 @@ public final class RangeCount {
       pageLsn = Math.max(pageLsn, leafLsn);
       holdsLong |= leafLong;
       fresh = false;
-      if (records > most) {
+      if (records > max) {
         return false;
       }
       if ((n & 0xFF) == 0) {
@@ -165,10 +165,10 @@ public final class RangeCount {
     for (int i = 0; ; i++) {
       boolean held = i >= TRIES;
       find(held);
-      boolean whole = false;
+      boolean valid = false;
       try {
         read();
-        whole = held || tree.valid(p);
+        valid = held || tree.valid(p);
       } catch (IndexOutOfBoundsException e) {
         if (held) {
           throw TreeDamage.offsets(pool, p.pid, e);
@@ -179,7 +179,7 @@ public final class RangeCount {
           tree.releaseShared(p);
         }
       }
-      if (whole) {
+      if (valid) {
         advance();
         return;
       }

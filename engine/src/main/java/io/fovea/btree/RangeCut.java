@@ -283,7 +283,7 @@ public final class RangeCut {
     MemorySegment s = pages;
     int latched = 1;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     boolean done = false;
     long prev = 0;
     long next = 0;
@@ -310,16 +310,16 @@ public final class RangeCut {
         empty(base, leafBase, count, prev, next, scratch);
         pool.swizzling().clearParents(parent.frame, first + 1, last);
         removeChildren(base, pool.reference(firstPid, leaf, parent.frame), count, scratch);
-        whole = true;
+        complete = true;
         StructureRecord.append(pool, log, released, leaf, parent.frame);
         done = true;
       }
     } catch (Throwable t) {
       released.clear();
       if (latched > 1) {
-        LatchErrorGuard.releaseWhole(pool, leaf, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, leaf, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, complete, changed, t);
       throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (!done) {

@@ -138,7 +138,7 @@ public final class RootMove {
     }
     boolean both = false;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     try {
       both = change.tryLatch(fresh, page);
       if (both) {
@@ -152,14 +152,14 @@ public final class RootMove {
         NodeEditor.init(s, base, pageSize, level + 1, s, base, none, s, base, none);
         NodeEditor.setChild(s, base, 0, pool.reference(page, fresh, root));
         NodeEditor.makeHeads(s, base);
-        whole = true;
+        complete = true;
         change.append(log, 0, fresh, root, StructureRecord.NONE);
       }
     } catch (Throwable t) {
       if (both) {
-        LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, root, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, root, complete, changed, t);
       throw LatchErrorGuard.rethrow(pool, from, t);
     }
     if (!both) {

@@ -107,10 +107,10 @@ final class ShortcutDirectory {
    */
   ShortcutDirectory(String name, long maxBytes, MemoryFiles files, MappingBudget budget)
       throws RefusedException {
-    long most = Math.max(1L << DEPTH_MIN, maxBytes >>> GRANULE_SHIFT);
+    long max = Math.max(1L << DEPTH_MIN, maxBytes >>> GRANULE_SHIFT);
     this.name = name;
-    this.granulesMax = (int) Math.min(most, SLOTS_MAX);
-    int slots = (int) Math.min(SLOTS_MAX, Long.highestOneBit(most) * FAN_IN_MAX);
+    this.granulesMax = (int) Math.min(max, SLOTS_MAX);
+    int slots = (int) Math.min(SLOTS_MAX, Long.highestOneBit(max) * FAN_IN_MAX);
     this.own = new AtomicLongArray(Math.max(1, slots >>> 6));
     this.lost = new AtomicIntegerArray(slots);
     this.granules = Granules.make("fovea-locations", GRANULE_BYTES, slots, files);

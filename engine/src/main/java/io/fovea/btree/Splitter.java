@@ -106,7 +106,7 @@ final class Splitter {
     }
     boolean both = false;
     boolean misplaced = false;
-    boolean whole = false;
+    boolean complete = false;
     int result;
     long next = 0;
     long freshPid = 0;
@@ -139,16 +139,16 @@ final class Splitter {
           NodeEditor.setPrev(s, pool.base(fresh), pid);
           NodeEditor.setNext(s, pool.base(fresh), next);
         }
-        whole = true;
+        complete = true;
         change.append(log, 0, fresh, frame, parent.frame);
       }
     } catch (Throwable t) {
       if (both) {
-        LatchErrorGuard.releaseWhole(pool, frame, whole, scratch.changed, t);
+        LatchErrorGuard.releaseWhole(pool, frame, complete, scratch.changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, scratch.changed, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, complete, scratch.changed, t);
       if (scratch.changed) {
-        LatchErrorGuard.releaseWhole(pool, fresh, whole, true, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, complete, true, t);
       }
       throw LatchErrorGuard.rethrow(pool, examined, t);
     }
@@ -375,7 +375,7 @@ final class Splitter {
       throw e;
     }
     boolean split = false;
-    boolean whole = false;
+    boolean complete = false;
     scratch.changed = false;
     try {
       long base = pool.base(root);
@@ -390,14 +390,14 @@ final class Splitter {
         pool.swizzling().setParent(left);
         pool.swizzling().setParent(right);
         raiseRoot(root, level, left, right, scratch);
-        whole = true;
+        complete = true;
         change.append(log, 0, left, right, root);
       }
     } catch (Throwable t) {
-      LatchErrorGuard.releaseWhole(pool, root, whole, scratch.changed, t);
+      LatchErrorGuard.releaseWhole(pool, root, complete, scratch.changed, t);
       if (scratch.changed) {
-        LatchErrorGuard.releaseWhole(pool, left, whole, true, t);
-        LatchErrorGuard.releaseWhole(pool, right, whole, true, t);
+        LatchErrorGuard.releaseWhole(pool, left, complete, true, t);
+        LatchErrorGuard.releaseWhole(pool, right, complete, true, t);
       } else {
         free(left, log);
         free(right, log);

@@ -256,7 +256,7 @@ public final class TreeCompaction {
     }
     int latched = 1;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     int result = StructureChange.AGAIN;
     long prev = 0;
     long next = 0;
@@ -283,19 +283,19 @@ public final class TreeCompaction {
           pool.swizzling().setParent(fresh);
           long ref = pool.reference(to, fresh, parent.frame);
           NodeEditor.setChild(s, parentBase, parent.slot, ref);
-          whole = true;
+          complete = true;
           change.append(log, pid, fresh, parent.frame, StructureRecord.NONE);
           result = StructureChange.DONE;
         }
       }
     } catch (Throwable t) {
       if (latched > 2) {
-        LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, complete, changed, t);
       }
       if (latched > 1) {
-        LatchErrorGuard.releaseWhole(pool, frame, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, frame, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, complete, changed, t);
       throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (result != StructureChange.DONE) {

@@ -236,7 +236,7 @@ final class Flusher {
 
   private long scan() {
     MemorySegment headers = frames.headers;
-    long least = Long.MAX_VALUE;
+    long min = Long.MAX_VALUE;
     Residency residency = frames.residency;
     for (int i = 0; i < residency.maxResidents(); i++) {
       int frame = residency.resident(i);
@@ -248,9 +248,9 @@ final class Flusher {
       // before it is set, and then recLsn after it was cleared.
       VarHandle.acquireFence();
       long writing = FrameHeader.writingRecLsn(headers, frame);
-      least = Math.min(least, rec == 0 ? Long.MAX_VALUE : rec);
-      least = Math.min(least, writing == 0 ? Long.MAX_VALUE : writing);
+      min = Math.min(min, rec == 0 ? Long.MAX_VALUE : rec);
+      min = Math.min(min, writing == 0 ? Long.MAX_VALUE : writing);
     }
-    return least;
+    return min;
   }
 }

@@ -142,8 +142,8 @@ final class FrameAllocator implements Residency.Reclaimer {
 
   private int await() {
     long begin = System.nanoTime();
-    long most = exhaustedMillis * 1_000_000;
-    long patience = Math.min(PATIENCE_NANOS, most);
+    long max = exhaustedMillis * 1_000_000;
+    long patience = Math.min(PATIENCE_NANOS, max);
     frames.counters.frameWaits.increment();
     FrameWaits.Waiter waiter = frames.waits.enter();
     try {
@@ -154,15 +154,15 @@ final class FrameAllocator implements Residency.Reclaimer {
         writer.wake(true);
         long waited = System.nanoTime() - begin;
         // Not in each round: if no page is clean, this inspects thousands of frames.
-        boolean check = round % CHECK_ROUNDS == 0 || waited >= most;
-        if (check && isStarvedFor(most)) {
+        boolean check = round % CHECK_ROUNDS == 0 || waited >= max;
+        if (check && isStarvedFor(max)) {
           throw exhausted();
         }
         int frame = claimAny(check && waited >= patience);
         if (frame >= 0) {
           return frame;
         }
-        if (waited >= most) {
+        if (waited >= max) {
           throw exhausted();
         }
         frames.checkWhileWaiting(check);

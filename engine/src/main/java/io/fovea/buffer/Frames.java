@@ -120,10 +120,10 @@ final class Frames {
 
   /** Joins a share. If memory can't be released in pieces, all of it is reserved for this pool. */
   private PoolShare.Member join(PoolShare from) {
-    int least = region.canDiscard() ? plan.least() : count;
+    int min = region.canDiscard() ? plan.least() : count;
     boolean done = false;
     try {
-      PoolShare.Member member = from.join(pageSize, plan.fixedBytes(), least);
+      PoolShare.Member member = from.join(pageSize, plan.fixedBytes(), min);
       done = true;
       return member;
     } finally {
@@ -296,29 +296,29 @@ final class Frames {
     if (pid(frame) != 0 || !s.take()) {
       return false;
     }
-    boolean mine = claimWithMemory(frame);
-    if (!mine) {
+    boolean owned = claimWithMemory(frame);
+    if (!owned) {
       s.refundUnused();
     }
-    return mine;
+    return owned;
   }
 
   private boolean claimWithMemory(int frame) {
     if (pid(frame) != 0 || !Latch.tryExclusive(headers, frame)) {
       return false;
     }
-    boolean mine = false;
+    boolean owned = false;
     try {
       if (pid(frame) == 0) {
         free.claimed();
-        mine = true;
+        owned = true;
       }
     } finally {
-      if (!mine) {
+      if (!owned) {
         Latch.releaseExclusiveUnchanged(headers, frame);
       }
     }
-    return mine;
+    return owned;
   }
 
   /** Claims a free frame; returns -1 if there is none, or no memory for one. */
@@ -423,18 +423,18 @@ final class Frames {
     if (!isColdAndClean(frame) || !Latch.tryExclusive(headers, frame)) {
       return false;
     }
-    boolean mine = false;
+    boolean owned = false;
     try {
-      mine = pid(frame) != 0 && isColdAndClean(frame) && residency.leave(frame);
+      owned = pid(frame) != 0 && isColdAndClean(frame) && residency.leave(frame);
     } finally {
-      if (!mine) {
+      if (!owned) {
         Latch.releaseExclusiveUnchanged(headers, frame);
       }
     }
-    if (mine) {
+    if (owned) {
       drop(frame);
     }
-    return mine;
+    return owned;
   }
 
   /** Claims the frame of a page that was made ready to leave; returns -1 if none is ready. */

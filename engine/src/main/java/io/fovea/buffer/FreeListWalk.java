@@ -133,16 +133,16 @@ final class FreeListWalk {
    * Cuts free pages off the end of the file, if there are enough.
    *
    * @param log a session that has begun nothing
-   * @param least the minimum number of pages
+   * @param min the minimum number of pages
    * @param max the maximum number of pages
    * @param stop returns true to end early
    * @return the number of pages cut
    */
-  long cut(LogSession log, long least, long max, BooleanSupplier stop) {
+  long cut(LogSession log, long min, long max, BooleanSupplier stop) {
     AllocatorState state = begin();
     long mark = state.highWater();
     int tail = tail(mark, max, stop);
-    if (tail < Math.max(1, least)) {
+    if (tail < Math.max(1, min)) {
       return 0;
     }
     BitSet found = new BitSet(tail);
@@ -164,7 +164,7 @@ final class FreeListWalk {
     }
     // A free page that was not found is not in the list: it is being freed or allocated.
     from += found.previousClearBit(tail - 1) + 1;
-    if (mark - from < Math.max(1, least) || stop.getAsBoolean()) {
+    if (mark - from < Math.max(1, min) || stop.getAsBoolean()) {
       return 0;
     }
     // At once if the remaining pages need few new links: each is a page to be read and written.

@@ -294,7 +294,7 @@ final class PageAllocator {
     }
     int found;
     long next;
-    boolean mine;
+    boolean owned;
     boolean sound = false;
     long at = 0;
     long left = 0;
@@ -306,12 +306,12 @@ final class PageAllocator {
       next = Mem.getLong(pages, base + NEXT_FREE);
       lock();
       locked = true;
-      mine = freeHead == head && freePages > holes.top();
+      owned = freeHead == head && freePages > holes.top();
       sound = found == PageHeader.FREE && next >= 0 && next < highWater && next != head;
       // A sound list ends where its length says; a circular one does not.
       sound &= (next == 0) == (freePages == 1);
-      mine &= !sound || mayTake(log);
-      if (mine && sound) {
+      owned &= !sound || mayTake(log);
+      if (owned && sound) {
         at = AllocatorRecord.reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
         left = freePages - 1;
         end = highWater;
@@ -329,9 +329,9 @@ final class PageAllocator {
         unlock();
       }
     }
-    if (!mine || !sound) {
+    if (!owned || !sound) {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
-      if (mine) {
+      if (owned) {
         throw damage("a page of the free list", head, PageHeader.FREE, found);
       }
       return -1;

@@ -106,7 +106,7 @@ public record PoolConfig(
     return sized(pageSize, bytes, suits, share == null ? 0 : bytes);
   }
 
-  private PoolConfig sized(int pages, long bytes, Translation kind, long least) {
+  private PoolConfig sized(int pages, long bytes, Translation kind, long min) {
     return new PoolConfig(
         pages,
         bytes,
@@ -117,7 +117,7 @@ public record PoolConfig(
         frameHints,
         maxInFlightReads,
         share,
-        least,
+        min,
         hugePages,
         fileBytesMax);
   }

@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.LongAdder;
  *
  * <p>A member has address space for all of its frames, and memory for those that are held. Only
  * free frames change hands. A member's other memory ({@code fixed}) counts from the beginning, as
- * does the {@code least} number of frames that are guaranteed to it.
+ * does the {@code min} number of frames that are guaranteed to it.
  *
  * <p><b>Exact.</b> {@code held} changes by compare-and-set, one at a time. A step above {@code
  * least} is paid from {@code left} first, or refunded to it after the frame's memory has been
@@ -95,11 +95,11 @@ public final class PoolShare {
    *
    * @param pageSize the size of its frames, in bytes
    * @param fixed its memory besides frames, in bytes
-   * @param least the number of frames guaranteed to it
+   * @param min the number of frames guaranteed to it
    * @throws InvalidUseException if the share does not have enough memory
    */
-  Member join(int pageSize, long fixed, int least) {
-    Member member = new Member(this, pageSize, fixed, least);
+  Member join(int pageSize, long fixed, int min) {
+    Member member = new Member(this, pageSize, fixed, min);
     long needs = member.bytes();
     synchronized (this) {
       if (needs > limit - reserved) {
@@ -242,11 +242,11 @@ public final class PoolShare {
     private long askedAt = System.nanoTime();
     private long idleAt = System.nanoTime();
 
-    private Member(PoolShare share, int pageSize, long fixed, int least) {
+    private Member(PoolShare share, int pageSize, long fixed, int min) {
       this.share = share;
       this.pageSize = pageSize;
       this.fixed = fixed + pageSize; // plus the frame for moves
-      this.least = least;
+      this.least = min;
     }
 
     void setWakeAction(Runnable writer) {

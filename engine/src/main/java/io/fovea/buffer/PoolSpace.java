@@ -73,19 +73,19 @@ public final class PoolSpace {
    * nothing while a caller {@linkplain #blockCuts keeps} pages or works on the list.
    *
    * @param log a session that has begun nothing
-   * @param least the minimum number of pages worth the work
+   * @param min the minimum number of pages worth the work
    * @param max the maximum number
    * @param stop returns true to end early
    * @return the number of pages removed
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    * @throws io.fovea.error.StorageException if a page could not be read or written
    */
-  public long cut(LogSession log, long least, long max, BooleanSupplier stop) {
+  public long cut(LogSession log, long min, long max, BooleanSupplier stop) {
     if (!lock.tryLock("cut free pages off the file")) {
       return 0;
     }
     try {
-      return cutByWalk(log, least, max, stop);
+      return cutByWalk(log, min, max, stop);
     } finally {
       lock.unlock();
     }
@@ -322,8 +322,8 @@ public final class PoolSpace {
   public long worthCutting() {
     AllocatorState state = allocator.state();
     long few = Math.min(pagesOfMib(), 1 + frames.residency.capacity() / (8 * SMALL_PART));
-    long least = Math.max(few, state.highWater() / WORTH_PART);
-    return state.freePages() < least ? Long.MAX_VALUE : least;
+    long min = Math.max(few, state.highWater() / WORTH_PART);
+    return state.freePages() < min ? Long.MAX_VALUE : min;
   }
 
   /**

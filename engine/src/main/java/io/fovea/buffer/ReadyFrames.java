@@ -34,11 +34,11 @@ final class ReadyFrames {
   /**
    * Creates a list.
    *
-   * @param least the minimum capacity
+   * @param min the minimum capacity
    */
-  ReadyFrames(MemorySegment headers, int least) {
+  ReadyFrames(MemorySegment headers, int min) {
     this.headers = headers;
-    int length = Integer.highestOneBit(Math.max(2, least) - 1) << 1;
+    int length = Integer.highestOneBit(Math.max(2, min) - 1) << 1;
     ring = new int[length];
     mask = length - 1;
   }

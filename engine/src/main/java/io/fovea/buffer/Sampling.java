@@ -85,21 +85,21 @@ final class Sampling implements ReplacementPolicy {
     long step = steps.incrementAndGet();
     int now = time(step);
     int best = -1;
-    int least = Integer.MAX_VALUE;
+    int min = Integer.MAX_VALUE;
     for (int i = 0; i < SAMPLES; i++) {
       int frame = residency.resident(random(step * SAMPLES + i));
       if (frame < 0) {
         continue;
       }
       int credit = again && canLeave(frame) ? 0 : visit(frame, now);
-      if (credit < least) {
+      if (credit < min) {
         best = frame;
-        least = credit;
+        min = credit;
       }
     }
     if (best >= 0) {
       int old = recentScore;
-      recentScore = old + (least - old >> 4);
+      recentScore = old + (min - old >> 4);
     }
     return best;
   }

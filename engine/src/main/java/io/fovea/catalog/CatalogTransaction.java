@@ -471,22 +471,22 @@ public final class CatalogTransaction implements CatalogPart {
 
   private void lock(TableCore core, String what) {
     boolean drops = dropped.contains(core);
-    boolean mine = false;
+    boolean owned = false;
     locked.add(core); // lockedCount counts it once locked: nothing can fail in between
     try {
-      mine = core.changing.tryLock(what);
-      if (!mine) {
+      owned = core.changing.tryLock(what);
+      if (!owned) {
         core.setDropPending(drops);
-        mine = core.changing.tryLock(what, CHANGING_NANOS);
+        owned = core.changing.tryLock(what, CHANGING_NANOS);
       }
-      lockedCount += mine ? 1 : 0;
+      lockedCount += owned ? 1 : 0;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new OperationInterruptedException(what);
     } finally {
       core.setDropPending(false);
     }
-    if (!mine) {
+    if (!owned) {
       throw conflict("an index of table " + core.displayName() + " is being built or dropped");
     }
   }

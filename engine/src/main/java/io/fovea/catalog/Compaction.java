@@ -308,9 +308,9 @@ public final class Compaction {
 
   /** Returns the pages to move in a tenth of a second, limited in small pools. */
   private int pieceMax(long bytesPerSecond) {
-    int most = Math.clamp(store.pool().capacity() / FRAMES_PART, 1, PIECE_PAGES);
+    int max = Math.clamp(store.pool().capacity() / FRAMES_PART, 1, PIECE_PAGES);
     long pages = bytesPerSecond / PIECES_A_SECOND / store.pool().pageSize();
-    return bytesPerSecond == 0 ? most : Math.clamp(pages, 1, most);
+    return bytesPerSecond == 0 ? max : Math.clamp(pages, 1, max);
   }
 
   private void throttle(long bytesPerSecond, String what) {
@@ -386,7 +386,7 @@ public final class Compaction {
       BTree tree, long high, String what, long bytesPerSecond, Consumer<State> progress) {
     ChainWalk walk = new ChainWalk(tree);
     long left = high;
-    int most = pieceMax(bytesPerSecond);
+    int max = pieceMax(bytesPerSecond);
     try {
       while (left > 0) {
         check(what);
@@ -398,7 +398,7 @@ public final class Compaction {
         if (!found) {
           continue;
         }
-        if (raise(most, what, progress) > 0) {
+        if (raise(max, what, progress) > 0) {
           failedRaises = 0;
         } else if (++failedRaises >= RAISES) {
           check(what);
@@ -406,7 +406,7 @@ public final class Compaction {
         }
         long done =
             changes.locked(
-                what, () -> isLive(tree) ? longs.piece(tree, walk, low(), most, session()) : 0L);
+                what, () -> isLive(tree) ? longs.piece(tree, walk, low(), max, session()) : 0L);
         left -= done;
         moved += done;
         space().moved(done);
@@ -422,16 +422,16 @@ public final class Compaction {
   // ---------------------------------------------------------------------------------------- roots
 
   private void moveRoots(String what, long bytesPerSecond, Consumer<State> progress) {
-    int most = pieceMax(bytesPerSecond);
+    int max = pieceMax(bytesPerSecond);
     for (int failures = 0; failures < RAISES; ) {
       check(what);
-      int high = changes.locked(what, () -> roots.high(low(), most).size());
+      int high = changes.locked(what, () -> roots.high(low(), max).size());
       if (high == 0) {
         return;
       }
       // A root that replaces itself by its only child needs no page, so a failed raise is ignored.
       raise(high, what, progress);
-      long done = changes.locked(what, () -> roots.piece(low(), most, session()));
+      long done = changes.locked(what, () -> roots.piece(low(), max, session()));
       failures = done > 0 ? 0 : failures + 1;
       moved += done;
       space().moved(done);

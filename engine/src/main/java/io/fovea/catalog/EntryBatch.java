@@ -18,16 +18,16 @@ final class EntryBatch implements AutoCloseable {
   /**
    * Creates an empty batch.
    *
-   * @param most the capacity in entries
+   * @param max the capacity in entries
    * @param entryMax the longest key of an entry, in bytes
    * @param keyMax the longest primary key, in bytes
    */
-  EntryBatch(int most, int entryMax, int keyMax) {
+  EntryBatch(int max, int entryMax, int keyMax) {
     this.entrySpace = entryMax;
     this.stride = (long) entryMax + keyMax;
-    this.entryLengths = new int[most];
-    this.keyLengths = new int[most];
-    this.memory = arena.allocate(most * stride, 8);
+    this.entryLengths = new int[max];
+    this.keyLengths = new int[max];
+    this.memory = arena.allocate(max * stride, 8);
   }
 
   void clear() {

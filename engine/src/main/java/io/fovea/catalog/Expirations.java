@@ -302,7 +302,7 @@ public final class Expirations {
       if (upTo <= 0) {
         return;
       }
-      int most = Math.max(1, PIECE_ROWS >> Math.min(30, attempt - 1));
+      int max = Math.max(1, PIECE_ROWS >> Math.min(30, attempt - 1));
       int bytes = expiry.entryBytes();
       MemorySegment key = statementContext.take(core.keyBytesMax + 2L * bytes);
       try {
@@ -312,7 +312,7 @@ public final class Expirations {
         try {
           // Delete what the scan returned, without a separate read.
           scan.prepareForDeletes(true);
-          more = remove(statementContext, t, index, expiry, scan, key, most, upTo);
+          more = remove(statementContext, t, index, expiry, scan, key, max, upTo);
         } finally {
           scan.close();
         }
@@ -365,9 +365,9 @@ public final class Expirations {
         RecordExpiry expiry,
         TxScan scan,
         MemorySegment key,
-        int most,
+        int max,
         long upTo) {
-      for (int i = 0; i < most; i++) {
+      for (int i = 0; i < max; i++) {
         if (!scan.next()) {
           return false;
         }
@@ -514,11 +514,11 @@ public final class Expirations {
 
   /** Returns the lag of the sweep at its last run, for the table with the largest lag. */
   public long lagMillis() {
-    long most = 0;
+    long max = 0;
     for (TableCore core : expiring.get()) {
       RecordExpiry by = core.expiry();
-      most = by == null ? most : Math.max(most, by.lagMillis);
+      max = by == null ? max : Math.max(max, by.lagMillis);
     }
-    return most;
+    return max;
   }
 }

@@ -175,10 +175,10 @@ final class IndexFill implements Loads.Work {
   /** Makes and sorts the entries of all records, leaf by leaf. */
   void read(IndexCore index) {
     long buffer = (long) store.pool().capacity() * store.pool().pageSize();
-    long most = Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX);
+    long max = Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX);
     step(
         () -> {
-          sorter = new SortedRuns(most, file, this::withinStep);
+          sorter = new SortedRuns(max, file, this::withinStep);
           entry = arena.allocate(index.entryBytesMax(), 8);
         });
     SortedRuns runs = requireMade(sorter);
@@ -251,14 +251,14 @@ final class IndexFill implements Loads.Work {
       BTree fill = requireMade(tree);
       BulkLoader to = requireMade(loader);
       SortedRuns same = requireMade(ties);
-      long most = store.logTail() + store.logBytesMax() / 2;
+      long max = store.logTail() + store.logBytesMax() / 2;
       MemorySegment value = requireMade(entryValue);
       backgroundThrottle.beginUrgent();
       steps(
           () ->
               add(to, of.hints.bytes(), value, same)
                   && same.records() < TIES_MAX
-                  && store.logTail() < most);
+                  && store.logTail() < max);
       step(
           () -> {
             to.finish();
@@ -403,8 +403,8 @@ final class IndexFill implements Loads.Work {
     int[] to = {from};
     catalogCallbacks.transact(
         (statementContext, tx, attempt) -> {
-          int most = Math.max(1, IndexBuild.PIECE_RECORDS >> Math.min(30, attempt - 1));
-          to[0] = Math.min(batch.size(), from + most);
+          int max = Math.max(1, IndexBuild.PIECE_RECORDS >> Math.min(30, attempt - 1));
+          to[0] = Math.min(batch.size(), from + max);
           for (int i = from; i < to[0]; i++) {
             Filling.settle(
                 statementContext,

@@ -121,7 +121,7 @@ final class LoadTrees implements AutoCloseable {
     this.expiry = core.expiry();
     this.expiredUpTo = expiredUpTo;
     this.flushPages = Math.clamp(store.pool().capacity() / 16, 8, FLUSH_PAGES);
-    boolean whole = false;
+    boolean done = false;
     try {
       List<IndexCore> all = core.readable();
       this.tree = make(store, false);
@@ -139,9 +139,9 @@ final class LoadTrees implements AutoCloseable {
       }
       this.old = OldRecords.of(core);
       this.hasOld = old.next();
-      whole = true;
+      done = true;
     } finally {
-      if (!whole) {
+      if (!done) {
         free();
       }
     }
@@ -337,7 +337,7 @@ final class LoadTrees implements AutoCloseable {
   }
 
   /**
-   * Writes up to {@code most} of the table's records after the source's last key; returns false at
+   * Writes up to {@code max} of the table's records after the source's last key; returns false at
    * the end.
    */
   boolean writeRest(int most) {
@@ -368,10 +368,10 @@ final class LoadTrees implements AutoCloseable {
     return indexes.get(i).entries.merged();
   }
 
-  /** Adds up to {@code most} entries to an index; returns false at the end. */
-  boolean addEntries(int i, SortedRuns.Merged from, int most) {
+  /** Adds up to {@code max} entries to an index; returns false at the end. */
+  boolean addEntries(int i, SortedRuns.Merged from, int max) {
     IndexTree to = indexes.get(i);
-    for (int n = 0; n < most; n++) {
+    for (int n = 0; n < max; n++) {
       if (!from.next()) {
         to.entries.close();
         return false;

@@ -45,11 +45,11 @@ final class LongValueMoves {
    *
    * @param walk positioned at a value with high pages
    * @param low the first high page
-   * @param most the limit on pages
+   * @param max the limit on pages
    * @param log an idle session
    * @return the number of pages moved
    */
-  long piece(BTree tree, ChainWalk walk, long low, int most, LogSession log) {
+  long piece(BTree tree, ChainWalk walk, long low, int max, LogSession log) {
     store.engine().checkUsable(false);
     if (tree == store.catalog()) {
       return catalogValue(walk);
@@ -60,7 +60,7 @@ final class LongValueMoves {
     log.begin(0);
     boolean settled = false;
     try {
-      Compaction.allocate(nodes, spare, most, low, log);
+      Compaction.allocate(nodes, spare, max, low, log);
       // Values with conflicts are left for the next run.
       for (boolean more = true; more && !move.isOver(); ) {
         more = moveValue(tree, walk, move) && !move.isOver() && walk.find(low, PIECE);

@@ -47,7 +47,7 @@ public final class RangeDeletion {
    * Deletes the records in the scan's range, and closes the scan.
    *
    * @param scan a scan of the table's tree, positioned before its first record
-   * @param most the limit on records
+   * @param max the limit on records
    * @param leaves the minimum number of leaves for a cut
    * @param catalog the transaction's catalog
    * @return the number of records deleted
@@ -57,14 +57,14 @@ public final class RangeDeletion {
       Tx t,
       TableCore core,
       TxScan scan,
-      long most,
+      long max,
       int leaves,
       Supplier<CatalogTransaction> catalog) {
     BTree tree = core.tree;
     KeyRange range = scan.range();
     if (RangeCount.mayHave(tree, range, leaves) && mayCut(t, core)) {
       RangeCount count = new RangeCount(tree, range);
-      boolean all = count.run(false, most, t.engine()::checkWaiting);
+      boolean all = count.run(false, max, t.engine()::checkWaiting);
       long records = count.records();
       if (all
           && !count.holdsLong()
@@ -76,13 +76,13 @@ public final class RangeDeletion {
         return records;
       }
     }
-    return oneByOne(statementContext, t, core, scan, most);
+    return oneByOne(statementContext, t, core, scan, max);
   }
 
   /** Reads the list of indexes once, because it may change at any time. */
   private static long oneByOne(
-      StatementContext statementContext, Tx t, TableCore core, TxScan scan, long most) {
-    return IndexMaintenance.deleteRange(statementContext, t, core, core.indexes(), scan, most);
+      StatementContext statementContext, Tx t, TableCore core, TxScan scan, long max) {
+    return IndexMaintenance.deleteRange(statementContext, t, core, core.indexes(), scan, max);
   }
 
   private static boolean mayCut(Tx t, TableCore core) {

@@ -114,11 +114,11 @@ final class SchemaChanges {
    *     minute
    */
   void closing(Consumer<Boolean> rest) {
-    boolean mine = lock.lockFirmly("close the database", CLOSING_NANOS);
+    boolean owned = lock.lockFirmly("close the database", CLOSING_NANOS);
     try {
-      rest.accept(mine);
+      rest.accept(owned);
     } finally {
-      if (mine) {
+      if (owned) {
         lock.unlock();
       }
     }

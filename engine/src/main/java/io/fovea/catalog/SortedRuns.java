@@ -237,10 +237,10 @@ final class SortedRuns implements AutoCloseable {
     arena.close();
     arena = Arena.ofShared();
     data = MemorySegment.NULL;
-    int most = Math.clamp(memoryBytes / READ_MIN, 2, 4096);
-    while (runs.size() > most) {
+    int max = Math.clamp(memoryBytes / READ_MIN, 2, 4096);
+    while (runs.size() > max) {
       // As many runs as save one round; the oldest, to keep equal keys in order.
-      int n = Math.min(most, runs.size() - most + 1);
+      int n = Math.min(max, runs.size() - max + 1);
       List<Run> oldest = runs.subList(0, n);
       try (Merged m = new Merged(List.copyOf(oldest));
           Writer w = new Writer()) {

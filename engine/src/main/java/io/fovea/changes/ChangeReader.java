@@ -349,8 +349,8 @@ public final class ChangeReader implements AutoCloseable {
         if (earlier.type() == RecordType.COMMIT_PART) {
           cursor.open(
               RecordType.COMMIT_PART, earlier.segment(), earlier.body(), earlier.bodyLength());
-          boolean mine = commitId == (cursor.id() == 0 ? earlier.start() : cursor.id());
-          if (mine && cursor.next() && cursor.kind() == CommitRecord.ADOPT) {
+          boolean owned = commitId == (cursor.id() == 0 ? earlier.start() : cursor.id());
+          if (owned && cursor.next() && cursor.kind() == CommitRecord.ADOPT) {
             for (int i = 0; i < cursor.pages(); i++) {
               chains.collect(cursor.page(i));
             }

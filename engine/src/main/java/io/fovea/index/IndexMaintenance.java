@@ -185,7 +185,7 @@ public final class IndexMaintenance {
     RecordExpiry.removeHiddenConflicts(
         statementContext, t, core, indexes, key, keyOff, keyLen, records, size, size, false);
     changed.form(form);
-    boolean whole = !changed.isPlain() && !core.patches(changed);
+    boolean complete = !changed.isPlain() && !core.patches(changed);
     replace(
         statementContext,
         t,
@@ -200,10 +200,12 @@ public final class IndexMaintenance {
         size,
         size,
         changed,
-        whole);
+        complete);
   }
 
-  /** Replaces a record; writes only the changed fields in {@code patches} unless {@code whole}. */
+  /**
+   * Replaces a record; writes only the changed fields in {@code patches} unless {@code complete}.
+   */
   private static void replace(
       StatementContext statementContext,
       Tx t,
@@ -218,7 +220,7 @@ public final class IndexMaintenance {
       long recordOff,
       int recordLen,
       @Nullable RecordBuffer patches,
-      boolean whole) {
+      boolean complete) {
     MemorySegment entries = entryBuffer(statementContext, indexes);
     int[] before = statementContext.lengths(0, indexes.length);
     int[] after = statementContext.lengths(1, indexes.length);
@@ -266,7 +268,7 @@ public final class IndexMaintenance {
       at += 2 * max;
     }
     try {
-      if (patches != null && !whole) {
+      if (patches != null && !complete) {
         patch(t, core, patches);
       } else {
         write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, recordLen, false);
@@ -386,8 +388,8 @@ public final class IndexMaintenance {
   }
 
   /**
-   * Removes up to {@code most} records of a new scan of the table with their entries, and closes
-   * the scan; returns the number of records removed. A failure after the first removal marks the
+   * Removes up to {@code max} records of a new scan of the table with their entries, and closes the
+   * scan; returns the number of records removed. A failure after the first removal marks the
    * transaction rollback-only. Expired records are left to the sweep.
    */
   public static long deleteRange(
@@ -396,7 +398,7 @@ public final class IndexMaintenance {
       TableCore core,
       IndexCore[] indexes,
       TxScan scan,
-      long most) {
+      long max) {
     long n = 0;
     MemorySegment key = Blocks.NONE;
     try {
@@ -407,7 +409,7 @@ public final class IndexMaintenance {
         key = statementContext.take(core.keyBytesMax);
       }
       scan.prepareForDeletes(indexed || expiry != null);
-      while (n < most && scan.next()) {
+      while (n < max && scan.next()) {
         if (expiry != null
             && expiry.hides(
                 statementContext,

@@ -315,10 +315,10 @@ public final class TableCore {
    * Returns the exception for a statement that may not use the table. Null if it may: the recorded
    * use was of another table with the same bit, which this transaction has dropped.
    *
-   * @param mine whether the transaction has dropped this table
+   * @param owned whether the transaction has dropped this table
    */
-  public @Nullable RuntimeException refusal(Tx t, boolean mine) {
-    if (mine) {
+  public @Nullable RuntimeException refusal(Tx t, boolean owned) {
+    if (owned) {
       return new InvalidUseException(
           "Table " + displayName() + " was dropped by this transaction.");
     }

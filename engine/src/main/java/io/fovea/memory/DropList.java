@@ -88,12 +88,12 @@ public final class DropList {
    * Creates an empty list.
    *
    * @param region the region; its memory is released page by page ({@link NativeRegion#canDiscard})
-   * @param most the maximum number of ranges, 1 to 1,024
+   * @param max the maximum number of ranges, 1 to 1,024
    * @throws IllegalArgumentException if the region's memory is not released page by page, or if
-   *     {@code most} is out of range
+   *     {@code max} is out of range
    */
-  public DropList(NativeRegion region, int most) {
-    this(region, most, true);
+  public DropList(NativeRegion region, int max) {
+    this(region, max, true);
   }
 
   /**
@@ -101,19 +101,19 @@ public final class DropList {
    * and comparisons.
    *
    * @param region as above
-   * @param most as above
+   * @param max as above
    * @param together false to use one call per range
    * @throws IllegalArgumentException as above
    */
-  public DropList(NativeRegion region, int most, boolean together) {
-    this(region, most, together ? LINUX : ONE_BY_ONE);
+  public DropList(NativeRegion region, int max, boolean together) {
+    this(region, max, together ? LINUX : ONE_BY_ONE);
   }
 
   /** Creates a list that uses the given system calls, for tests. */
-  DropList(NativeRegion region, int most, Kernel kernel) {
-    if (most < 1 || most > 1024) {
+  DropList(NativeRegion region, int max, Kernel kernel) {
+    if (max < 1 || max > 1024) {
       throw new IllegalArgumentException(
-          "A drop list must hold 1 to 1024 ranges, not " + most + ".");
+          "A drop list must hold 1 to 1024 ranges, not " + max + ".");
     }
     if (!region.canDiscard()) {
       throw new IllegalArgumentException(
@@ -123,8 +123,8 @@ public final class DropList {
     this.together = kernel.together();
     this.base = region.segment().address();
     this.bytes = region.segment().byteSize();
-    this.most = most;
-    this.ranges = Arena.ofAuto().allocate((long) most * RANGE_BYTES, Long.BYTES);
+    this.most = max;
+    this.ranges = Arena.ofAuto().allocate((long) max * RANGE_BYTES, Long.BYTES);
   }
 
   /**

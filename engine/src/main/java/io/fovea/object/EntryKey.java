@@ -97,7 +97,7 @@ public final class EntryKey {
    * @return whether no part of the key is null
    */
   public boolean write(ObjectWriter out, Object key) {
-    boolean whole = true;
+    boolean complete = true;
     for (Leaf leaf : leaves) {
       @Nullable Object value = key;
       for (MethodHandle accessor : leaf.accessors) {
@@ -105,9 +105,9 @@ public final class EntryKey {
       }
       int from = out.length();
       EntryParts.put(out, leaf.type, value);
-      whole &= out.array()[from] != EntryParts.NULL;
+      complete &= out.array()[from] != EntryParts.NULL;
     }
-    return whole;
+    return complete;
   }
 
   private static @Nullable Object get(MethodHandle accessor, Object from) {

@@ -385,22 +385,22 @@ public final class ObjectEntries {
         offsets[i] = -1;
       }
       level.walk(in, offsets);
-      boolean whole = true;
+      boolean complete = true;
       for (int i = 0; i < leaves.length; i++) {
         byte[] value = fixed[i];
         EntryParts.Leaf leaf = leaves[i];
         if (value != null) {
           out.put(value);
-          whole &= value[0] != EntryParts.NULL;
+          complete &= value[0] != EntryParts.NULL;
         } else if (offsets[i] < 0 || leaf == null) {
           out.putByte(EntryParts.NULL);
-          whole = false;
+          complete = false;
         } else {
           in.seek(offsets[i]);
-          whole &= leaf.put(in, out);
+          complete &= leaf.put(in, out);
         }
       }
-      return whole;
+      return complete;
     }
   }
 

@@ -439,10 +439,10 @@ public final class ObjectText {
     return out.toArray();
   }
 
-  private static void requireParts(int given, int most) {
-    if (given > most) {
+  private static void requireParts(int given, int max) {
+    if (given > max) {
       throw new IllegalArgumentException(
-          "There are " + given + " parts, and the key has " + most + ".");
+          "There are " + given + " parts, and the key has " + max + ".");
     }
   }
 

@@ -246,7 +246,7 @@ final class Replay {
 
   private void read(LogReader reader, long end, Progress progress) {
     // With space for each record's header; a short log needs no large chunks.
-    long most = Math.clamp(2 * (end - reader.end()), CHUNK_BYTES_MIN, CHUNK_BYTES);
+    long max = Math.clamp(2 * (end - reader.end()), CHUNK_BYTES_MIN, CHUNK_BYTES);
     ReplayChunk chunk = free();
     while (reader.end() < end && reader.next() && failure.get() == null) {
       int type = reader.type();
@@ -270,7 +270,7 @@ final class Replay {
           chunk = free();
         }
         if (bytes > chunk.memory.byteSize()) {
-          chunk.memory = Arena.ofAuto().allocate(Math.max(bytes, most), 8);
+          chunk.memory = Arena.ofAuto().allocate(Math.max(bytes, max), 8);
         }
       }
       MemorySegment m = chunk.memory;

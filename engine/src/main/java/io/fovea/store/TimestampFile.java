@@ -45,8 +45,8 @@ public final class TimestampFile implements AutoCloseable {
       return 0;
     }
     PoolConfig of = config.pool();
-    long least = PoolConfig.bytesMin(of.pageSize(), of.translation(), of.replacement());
-    return Math.max(least, of.bufferBytes() / BUFFER_SHARE);
+    long min = PoolConfig.bytesMin(of.pageSize(), of.translation(), of.replacement());
+    return Math.max(min, of.bufferBytes() / BUFFER_SHARE);
   }
 
   /**

@@ -478,9 +478,9 @@ final class CommitAppender {
    */
   private long appendPages(long id, int kind, ChainPages all) {
     long begin = id;
-    int most = (partBytes - CommitRecord.PART_HEADER - CommitRecord.pagesBytes(0)) / 8;
+    int max = (partBytes - CommitRecord.PART_HEADER - CommitRecord.pagesBytes(0)) / 8;
     for (int from = 0, end; from < all.size(); from = end) {
-      end = Math.min(all.size(), from + most);
+      end = Math.min(all.size(), from + max);
       int body = CommitRecord.PART_HEADER + CommitRecord.pagesBytes(end - from);
       session.grant(LogSession.space(body));
       life.health.requireLog();

@@ -156,11 +156,11 @@ final class CommitGate {
 
   /** Returns the largest timestamp of all commits that the caller may have read. */
   long decided() {
-    long most = 0;
+    long max = 0;
     for (CommitSlot commitSlot : commitSlots) {
-      most = Math.max(most, (long) CommitSlot.DECIDED.getOpaque(commitSlot));
+      max = Math.max(max, (long) CommitSlot.DECIDED.getOpaque(commitSlot));
     }
-    return most;
+    return max;
   }
 
   /**

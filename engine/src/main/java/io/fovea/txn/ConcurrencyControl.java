@@ -275,9 +275,9 @@ final class ConcurrencyControl {
       pessimistic.await(slot);
       return;
     }
-    int most = checksPerLock();
+    int max = checksPerLock();
     for (int attempt = 0; TidWord.isLocked(timestamps.word(slot)); attempt++) {
-      if (attempt >= most) {
+      if (attempt >= max) {
         life.health.requireHolder();
         throw life.abort(AbortCause.LOCK, LOCKED);
       }

@@ -142,14 +142,14 @@ final class Entries {
   /** Returns a free slot of a bucket, or the least recently used one; -1 if all are in use. */
   private int longestUnused(int first, long oldest) {
     int best = -1;
-    long least = oldest;
+    long min = oldest;
     for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
       long stamp = table.stampAcquire(first ^ i);
       if (stamp >= 0) {
         return first ^ i;
       }
-      if ((stamp & REFERENCES_MASK) == 0 && (stamp & EPOCH_MASK) < least) {
-        least = stamp & EPOCH_MASK;
+      if ((stamp & REFERENCES_MASK) == 0 && (stamp & EPOCH_MASK) < min) {
+        min = stamp & EPOCH_MASK;
         best = first ^ i;
       }
     }

@@ -146,11 +146,11 @@ final class Mvto {
         throw missingVersion();
       }
       long next = versions.next(p);
-      boolean mine = versions.tree(p) == tree.treeId();
+      boolean owned = versions.tree(p) == tree.treeId();
       if (!versions.retains(p)) {
         throw missingVersion();
       }
-      if (!mine) {
+      if (!owned) {
         p = next; // another tree's, or a gap, which contains only these fields
         continue;
       }

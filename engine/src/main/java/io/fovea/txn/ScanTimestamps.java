@@ -45,11 +45,11 @@ final class ScanTimestamps {
 
   /** Returns the highest scan timestamp of some trees, for a commit inside with all its locks. */
   long highest(long trees) {
-    long most = 0; // partner of the reads below: raise, before CommitGate.awaitOthers
+    long max = 0; // partner of the reads below: raise, before CommitGate.awaitOthers
     for (long rest = trees; rest != 0; rest &= rest - 1) {
-      most = Math.max(most, (long) LONGS.getVolatile(marks, at(Long.numberOfTrailingZeros(rest))));
+      max = Math.max(max, (long) LONGS.getVolatile(marks, at(Long.numberOfTrailingZeros(rest))));
     }
-    return most;
+    return max;
   }
 
   /** Raises the scan timestamps of some trees. Partner: {@link #highest}. */

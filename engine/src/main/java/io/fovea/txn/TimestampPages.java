@@ -82,8 +82,8 @@ public final class TimestampPages {
     Mem.putLongBE(a.memory, KEY, item);
     long word = read(a);
     // In any order: a put of this item has ended before this get began.
-    long least = bound;
-    return least == 0 ? word : TidWord.max(word, least);
+    long min = bound;
+    return min == 0 ? word : TidWord.max(word, min);
   }
 
   private long read(Access a) {

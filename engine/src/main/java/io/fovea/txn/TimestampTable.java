@@ -115,12 +115,12 @@ final class TimestampTable {
     columnShift = 64 - columnBits;
     preferredShift = 64 - firstBits;
     strideShift = wide + Integer.numberOfTrailingZeros(BUCKET_BYTES);
-    long most = Math.min(budgetBytes / BUCKET_BYTES, Integer.MAX_VALUE / SLOTS_PER_BUCKET);
+    long max = Math.min(budgetBytes / BUCKET_BYTES, Integer.MAX_VALUE / SLOTS_PER_BUCKET);
     long buckets = 0;
     int level = 0;
-    while (level < LEVELS_MAX && (level == 0 || buckets + columns() <= most)) {
+    while (level < LEVELS_MAX && (level == 0 || buckets + columns() <= max)) {
       // The last level takes what the budget leaves, as a power of two.
-      long each = most - buckets >>> columnBits;
+      long each = max - buckets >>> columnBits;
       factorBits[level] =
           level == 0 ? wide : Math.min(FACTOR_BITS[level], 63 - Long.numberOfLeadingZeros(each));
       levelBase[level] = (int) (buckets * SLOTS_PER_BUCKET);

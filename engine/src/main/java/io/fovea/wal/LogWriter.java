@@ -572,8 +572,8 @@ final class LogWriter implements Runnable {
       }
     }
     long from = written;
-    long most = Math.min(payloadMax, file.currentRemaining() - Group.HEADER);
-    fill(alone, ring.end(written, complete, written + most));
+    long max = Math.min(payloadMax, file.currentRemaining() - Group.HEADER);
+    fill(alone, ring.end(written, complete, written + max));
     if (header != null) {
       header.put(buffer, 0);
       alone.batch.write(file.position() - Group.BLOCK, buffer, 0, Group.BLOCK);

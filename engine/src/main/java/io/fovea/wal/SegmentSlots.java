@@ -254,9 +254,9 @@ final class SegmentSlots {
   /** Returns the number of free slots at the end of the file beyond those that are kept. */
   private int excess() {
     long spare = retainedSlots < kept ? space.spare() : free.size() - space.ready();
-    long most = Math.min(count - retainedSlots, spare);
+    long max = Math.min(count - retainedSlots, spare);
     int n = 0;
-    while (n < most && free.contains(count - n - 1)) {
+    while (n < max && free.contains(count - n - 1)) {
       n++;
     }
     return n;
