@@ -592,7 +592,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       StatementContext statementContext = null;
       boolean done = false;
       try {
-        statementContext = store.claimSlot();
+        statementContext = store.claimContext();
         Transaction t = new Transaction(database, statementContext, tx, attempt, previous, managed);
         if (onlyReads && managed && attempt == 1 && txOptions.attemptsMax() != 1) {
           tx.declareRetry();

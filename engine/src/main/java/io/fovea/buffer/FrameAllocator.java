@@ -133,11 +133,11 @@ final class FrameAllocator implements Residency.Reclaimer {
   /**
    * Returns a frame that is free or can be freed without waiting, or -1.
    *
-   * @param outOfTurn whether a clean page may leave before equally cold dirty ones
+   * @param cleanFirst whether a clean page may leave before equally cold dirty ones
    */
-  private int claimAny(boolean outOfTurn) {
+  private int claimAny(boolean cleanFirst) {
     int frame = frames.residency.takeFree();
-    return frame >= 0 ? frame : sweep(outOfTurn);
+    return frame >= 0 ? frame : sweep(cleanFirst);
   }
 
   private int await() {
@@ -231,16 +231,16 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /** Evicts one or more pages that are cold and clean; -1 if there is none. */
-  private int sweep(boolean outOfTurn) {
+  private int sweep(boolean cleanFirst) {
     EvictionBatch evictionBatch = lists.borrow();
     if (evictionBatch == null) {
-      return sweepOne(outOfTurn);
+      return sweepOne(cleanFirst);
     }
     try {
       // Repeats if the memory of the whole batch exceeds the capacity by now.
       int n;
       do {
-        gather(evictionBatch, outOfTurn);
+        gather(evictionBatch, cleanFirst);
         n = evictionBatch.size();
         int taken = n == 0 ? -1 : frames.residency.take(evictionBatch);
         if (taken >= 0) {
@@ -258,7 +258,7 @@ final class FrameAllocator implements Residency.Reclaimer {
    * Fills a batch with cold and clean pages, by the steps of {@link #sweepOne}, until finding the
    * next one takes many steps.
    */
-  private void gather(EvictionBatch evictionBatch, boolean outOfTurn) {
+  private void gather(EvictionBatch evictionBatch, boolean cleanFirst) {
     for (int ready = 0; ready >= 0 && !evictionBatch.isFull(); ) {
       ready = frames.claimReady();
       if (ready >= 0) {
@@ -268,8 +268,8 @@ final class FrameAllocator implements Residency.Reclaimer {
     if (evictionBatch.isFull()) {
       return;
     }
-    boolean inTurn = !outOfTurn && !isMostlyClean();
-    if (inTurn && frames.unwritten.isFull()) {
+    boolean inOrder = !cleanFirst && !isMostlyClean();
+    if (inOrder && frames.unwritten.isFull()) {
       int written = evictionBatch.size() > 0 ? -1 : claimWritten();
       if (written >= 0) {
         evictionBatch.add(written);
@@ -289,21 +289,21 @@ final class FrameAllocator implements Residency.Reclaimer {
         evictionBatch.add(frame);
         attempt = 0;
         left = Math.min(left, MORE_STEPS);
-      } else if (!listForWriter(frame) && inTurn) {
+      } else if (!listForWriter(frame) && inOrder) {
         return;
       }
     }
   }
 
-  private int sweepOne(boolean outOfTurn) {
+  private int sweepOne(boolean cleanFirst) {
     Residency residency = frames.residency;
     int ready = frames.claimReady();
     int taken = ready < 0 ? -1 : residency.take(ready);
     if (taken >= 0) {
       return taken;
     }
-    boolean inTurn = !outOfTurn && !isMostlyClean();
-    if (inTurn && frames.unwritten.isFull()) {
+    boolean inOrder = !cleanFirst && !isMostlyClean();
+    if (inOrder && frames.unwritten.isFull()) {
       int written = claimWritten();
       return written < 0 ? -1 : residency.take(written);
     }
@@ -324,7 +324,7 @@ final class FrameAllocator implements Residency.Reclaimer {
         if (taken >= 0) {
           return taken;
         }
-      } else if (!listForWriter(frame) && inTurn) {
+      } else if (!listForWriter(frame) && inOrder) {
         return -1;
       }
     }

@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ChangeReader implements AutoCloseable {
   /** The number of records read before segments are unpinned briefly. */
-  private static final int TURN_RECORDS = 4096;
+  private static final int RECORDS_PER_PIN = 4096;
 
   private final String name;
   private final UUID id;
@@ -214,7 +214,7 @@ public final class ChangeReader implements AutoCloseable {
         throw missing(here);
       }
       try {
-        for (int n = 0; n < TURN_RECORDS; n++) {
+        for (int n = 0; n < RECORDS_PER_PIN; n++) {
           if (!records.next()) {
             return null;
           }

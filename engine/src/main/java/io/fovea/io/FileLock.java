@@ -555,20 +555,20 @@ public final class FileLock implements AutoCloseable {
     return pid;
   }
 
-  private static long living(Path note, boolean surely) {
+  private static long living(Path note, boolean requireIdentity) {
     try {
-      return living(Files.readString(note, StandardCharsets.US_ASCII), surely);
+      return living(Files.readString(note, StandardCharsets.US_ASCII), requireIdentity);
     } catch (IOException e) {
       return -1;
     }
   }
 
   /**
-   * Returns the process of a note if it is alive, or -1. If {@code surely} is true, the note must
-   * contain more than an id.
+   * Returns the process of a note if it is alive, or -1. If {@code requireIdentity} is true, the
+   * note must contain more than an id.
    */
-  private static long living(String note, boolean surely) {
-    return OwnProcess.living(note.strip(), surely);
+  private static long living(String note, boolean requireIdentity) {
+    return OwnProcess.living(note.strip(), requireIdentity);
   }
 
   /**

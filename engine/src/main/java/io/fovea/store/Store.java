@@ -52,7 +52,7 @@ public final class Store {
   /** Null without a log. */
   private final @Nullable Journal journal;
 
-  private final StatementContexts slots;
+  private final StatementContexts statementContexts;
 
   /** Online backups in progress. */
   private final Set<Object> backups = ConcurrentHashMap.newKeySet();
@@ -89,7 +89,8 @@ public final class Store {
     if (timestamps != null) {
       timestamps.onStop(engine::halt);
     }
-    this.slots = new StatementContexts(storeComponents.config().transactions().contexts(), engine);
+    this.statementContexts =
+        new StatementContexts(storeComponents.config().transactions().contexts(), engine);
   }
 
   // --------------------------------------------------------------------------------------- parts
@@ -508,13 +509,13 @@ public final class Store {
   }
 
   /** Claims a statement context for the calling thread. */
-  public StatementContext claimSlot() {
-    return slots.claim();
+  public StatementContext claimContext() {
+    return statementContexts.claim();
   }
 
   /** Returns the number of active transactions of the calling thread. */
   public int transactionsOfCurrentThread() {
-    return slots.countOfCurrentThread();
+    return statementContexts.countOfCurrentThread();
   }
 
   // ---------------------------------------------------------------------------------- exclusion
@@ -577,10 +578,10 @@ public final class Store {
   }
 
   /** Stops admission, lets transactions end, then refuses their operations. */
-  public boolean quiesce(Duration grace) {
+  public boolean quiesce(Duration timeout) {
     open = false;
     try {
-      boolean quiet = Closing.quiesce(storeComponents, slots, grace);
+      boolean quiet = Closing.quiesce(storeComponents, statementContexts, timeout);
       if (journal != null) {
         journal.failIfBlocked(); // a schema change waits for the log while it holds its lock
       }

@@ -40,7 +40,7 @@ final class ConcurrencyControl {
   private static final String RESERVED = "a key is reserved by a pessimistic transaction";
   private static final String CATALOG =
       "a table that the transaction used or looked up was created, dropped or renamed";
-  private static final String EXCHANGED =
+  private static final String TREES_SWAPPED =
       "a table was loaded, and the transaction must not see both states";
   private static final String CHANGED = "a key that was read has changed";
 
@@ -392,7 +392,7 @@ final class ConcurrencyControl {
   /** Validates the reads and returns the commit timestamp or number, for {@link #publish}. */
   long decide() {
     if (treesSwapped()) {
-      throw life.abort(AbortCause.VALIDATION, EXCHANGED);
+      throw life.abort(AbortCause.VALIDATION, TREES_SWAPPED);
     }
     long ts = pessimistic.isOn() ? pessimistic.decide() : decideByTimestamps();
     if (catalogMayHaveChanged() && !catalogHolds()) {
