@@ -124,7 +124,7 @@ public final class PoolShare {
     } finally {
       if (!done) {
         members.remove(member);
-        unreserve(needs);
+        releaseReserved(needs);
       }
     }
     return member;
@@ -147,7 +147,7 @@ public final class PoolShare {
     }
   }
 
-  private synchronized void unreserve(long bytes) {
+  private synchronized void releaseReserved(long bytes) {
     reserved -= bytes;
   }
 
@@ -327,7 +327,7 @@ public final class PoolShare {
 
     void leave() {
       share.members.remove(this);
-      share.unreserve(fixed + (long) least * pageSize);
+      share.releaseReserved(fixed + (long) least * pageSize);
       int had = held.getAndSet(CLOSED);
       share.left.getAndAdd(fixed + (long) Math.max(least, had) * pageSize);
     }

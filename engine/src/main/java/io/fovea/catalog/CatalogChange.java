@@ -88,13 +88,13 @@ public final class CatalogChange {
   }
 
   /** Adds a tree to the catalog. */
-  CatalogChange publish(BTree tree) {
+  CatalogChange publishTree(BTree tree) {
     published.add(tree);
     return this;
   }
 
   /** Removes a tree from the catalog. */
-  CatalogChange drop(BTree tree) {
+  CatalogChange dropTree(BTree tree) {
     dropped.add(tree);
     return this;
   }

@@ -516,7 +516,7 @@ public final class CatalogTransaction implements CatalogPart {
     for (TableCore core : dropped) {
       c.unnameTable(core.tree);
       for (BTree tree : Schema.trees(core)) {
-        c.drop(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+        c.dropTree(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
       }
     }
     for (TableCore core : made) {

@@ -187,7 +187,7 @@ public final class Expirations {
     }
     SchemaChanges.saveExpiry(core, expiry, all, change);
     for (IndexCore i : gone) {
-      change.drop(i.tree).put(DeferredDrops.key(i.tree.treeId()), DeferredDrops.value(i.tree));
+      change.dropTree(i.tree).put(DeferredDrops.key(i.tree.treeId()), DeferredDrops.value(i.tree));
     }
     return change.run(
         () -> {

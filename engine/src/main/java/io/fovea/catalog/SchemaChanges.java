@@ -327,7 +327,7 @@ final class SchemaChanges {
             .poison(new IllegalStateException("A new tree could not be recorded in memory."));
       }
     }
-    change.publish(tree);
+    change.publishTree(tree);
     return tree;
   }
 
@@ -488,7 +488,7 @@ final class SchemaChanges {
     CatalogChange change = new CatalogChange(store);
     work.accept(change);
     for (BTree tree : trees) {
-      change.drop(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+      change.dropTree(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
     }
     store.awaitDurable(change.run(then));
   }

@@ -318,7 +318,7 @@ final class TableLoad implements Loads.Work {
       if (fresh.areKnown()) {
         change.delete(DeferredDrops.key(tree.treeId()));
       } else {
-        change.publish(tree);
+        change.publishTree(tree);
       }
     }
     drop(change, core.tree);
@@ -329,7 +329,7 @@ final class TableLoad implements Loads.Work {
   }
 
   private static void drop(CatalogChange change, BTree tree) {
-    change.drop(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+    change.dropTree(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
   }
 
   private void exchange(List<IndexCore> indexes, List<BTree> fresh) {

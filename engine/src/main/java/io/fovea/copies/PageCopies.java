@@ -193,7 +193,7 @@ public final class PageCopies {
       // A thread that locks a stripe later sees the new value of newest.
       table.sweep(open.stream().mapToLong(o -> o.number).toArray(), a::release);
       if (open.isEmpty()) {
-        a.releaseAll();
+        a.releaseStorage();
         releaseKnown();
       }
     }
@@ -441,7 +441,7 @@ public final class PageCopies {
       CopyArea a = area;
       if (a != null) {
         table.sweep(new long[0], a::release);
-        a.releaseAll();
+        a.releaseStorage();
       }
       releaseKnown();
       blocks.close();

@@ -162,7 +162,7 @@ final class Commit {
       }
       counts.apply(session.recordStart());
       concurrencyControl.publish(commitTs);
-      gate.leave(commitSlot);
+      gate.leaveGate(commitSlot);
       appender.release();
       appender.published();
       ends = true;
@@ -183,7 +183,7 @@ final class Commit {
     } finally {
       try {
         if (ends) { // no call may fail between a commit's end and this
-          gate.leave(commitSlot);
+          gate.leaveGate(commitSlot);
           session.end();
           appender.releasePages(false);
         }
@@ -207,7 +207,7 @@ final class Commit {
     appender.clear();
     counts.clear();
     installer.clear();
-    appender.end();
+    appender.endPhase();
   }
 
   /** Moves the pages of a long value other than the first, which the commit itself moves. */

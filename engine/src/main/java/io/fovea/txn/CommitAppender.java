@@ -517,7 +517,7 @@ final class CommitAppender {
     phase = Phase.PUBLISHED;
   }
 
-  void end() {
+  void endPhase() {
     phase = Phase.NONE;
   }
 

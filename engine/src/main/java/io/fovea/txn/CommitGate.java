@@ -129,7 +129,7 @@ final class CommitGate {
       if (!closed) {
         return;
       }
-      leave(commitSlot);
+      leaveGate(commitSlot);
       Waits.spin(attempt);
     }
   }
@@ -150,7 +150,7 @@ final class CommitGate {
   }
 
   /** Leaves: all changes are installed and published, or there are none. */
-  void leave(CommitSlot commitSlot) {
+  void leaveGate(CommitSlot commitSlot) {
     CommitSlot.INSIDE.setRelease(commitSlot, 0);
   }
 

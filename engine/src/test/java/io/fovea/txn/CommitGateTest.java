@@ -48,7 +48,7 @@ class CommitGateTest {
                       pair.first++;
                       Thread.onSpinWait();
                       pair.second++;
-                      gate.leave(commitSlot);
+                      gate.leaveGate(commitSlot);
                     }
                   }));
     }
@@ -89,7 +89,7 @@ class CommitGateTest {
             TransactionAbortedException.class,
             () -> gate.atQuiescentPoint(() -> came[0] = true, 1, () -> {}));
     assertEquals(AbortCause.ADMISSION, e.abortCause());
-    gate.leave(gate.slotOf(1));
+    gate.leaveGate(gate.slotOf(1));
     assertFalse(came[0]);
     gate.atQuiescentPoint(() -> came[0] = true, LONG, () -> {});
     assertTrue(came[0]);
@@ -127,7 +127,7 @@ class CommitGateTest {
     assertThrows(
         OperationInterruptedException.class, () -> gate.atQuiescentPoint(() -> {}, LONG, () -> {}));
     assertTrue(Thread.interrupted(), "the interrupt flag is preserved");
-    gate.leave(gate.slotOf(0));
+    gate.leaveGate(gate.slotOf(0));
     gate.atQuiescentPoint(() -> {}, LONG, () -> {});
   }
 }

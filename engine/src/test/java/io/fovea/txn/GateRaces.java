@@ -35,7 +35,7 @@ final class GateRaces {
       gate.enter(commitSlot);
       first = 1;
       second = 1;
-      gate.leave(commitSlot);
+      gate.leaveGate(commitSlot);
     }
 
     @Actor
