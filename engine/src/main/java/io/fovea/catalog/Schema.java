@@ -711,6 +711,11 @@ public final class Schema {
     return changeTable(table, expirations::drop);
   }
 
+  /** Refuses older classes of a table's objects; returns false if none could open the table. */
+  public boolean finishEvolution(String table) {
+    return changeTable(table, objectVersions::finish);
+  }
+
   /** Drops an index; returns false if the table has no index of that name. */
   public boolean dropIndex(String table, String name) {
     return changeTable(table, core -> indexChanges.drop(core, name));

@@ -37,11 +37,17 @@ public final class EntryKey {
       for (RecordBinding.Part p : r.parts()) {
         Binding of = p.of();
         if (of != null) { // records of keys have no @Id
-          List<MethodHandle> more = new ArrayList<>(accessors);
-          more.add(p.accessor().asType(MethodType.methodType(Object.class, Object.class)));
-          add(of, more, where + '.' + p.component().name());
+          add(of, and(accessors, p.accessor()), where + '.' + p.component().name());
         }
       }
+      return;
+    }
+    if (binding instanceof CodedBinding c) {
+      add(c.of(), and(accessors, c.encoder()), where);
+      return;
+    }
+    if (binding instanceof OptionalBinding o) {
+      add(o.of(), and(accessors, o.opener()), where);
       return;
     }
     Shape type = EntryParts.type(binding.shape);
@@ -50,7 +56,13 @@ public final class EntryKey {
           where,
           "is " + binding.shape + ", which has no ordered encoding, so no index can contain it");
     }
-    leaves.add(new Leaf(List.copyOf(accessors), type));
+    leaves.add(new Leaf(accessors, type));
+  }
+
+  private static List<MethodHandle> and(List<MethodHandle> accessors, MethodHandle last) {
+    List<MethodHandle> more = new ArrayList<>(accessors);
+    more.add(last.asType(MethodType.methodType(Object.class, Object.class)));
+    return List.copyOf(more);
   }
 
   /** Returns the number of parts. */

@@ -34,6 +34,18 @@ record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle 
       }
       case EnumBinding e -> new KeyBinding(e.type, e.shape, e.keyWriter(), e.keyReader());
       case RecordBinding r -> ofRecord(r, where);
+      case CodedBinding c when c.isOrdered() -> {
+        KeyBinding stored = of(c.of(), where);
+        yield new KeyBinding(
+            c.type,
+            stored.shape,
+            MethodHandles.filterArguments(stored.writer, 1, c.keyEncoder()),
+            MethodHandles.filterReturnValue(stored.reader, c.factory()));
+      }
+      case CodedBinding c ->
+          throw Bindings.wrong(
+              where,
+              "is a " + c.type.getName() + ", whose order is undefined, so it can't be in a key");
       default ->
           throw Bindings.wrong(
               where,

@@ -7,11 +7,12 @@ import java.lang.annotation.Target;
 
 /**
  * Gives the earlier names of a component. The component keeps the values stored under those names.
+ * On a record that a sealed interface permits, gives the earlier simple names of its class.
  *
  * @since 0.1.0
  */
 @Retention(RetentionPolicy.RUNTIME)
-@Target(ElementType.RECORD_COMPONENT)
+@Target({ElementType.RECORD_COMPONENT, ElementType.TYPE})
 public @interface Formerly {
   /** {@return the earlier names, the latest first} */
   String[] value();
