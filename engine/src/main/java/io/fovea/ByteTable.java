@@ -268,8 +268,8 @@ final class ByteTable extends Table<byte[], byte[]> {
   }
 
   @Override
-  long deleteRange(Transaction tx, Interval<byte[]> interval, long most) {
-    return deleteRange(tx, interval, false, most);
+  long deleteRange(Transaction tx, Interval<byte[]> interval, long max) {
+    return deleteRange(tx, interval, false, max);
   }
 
   @Override
@@ -282,15 +282,15 @@ final class ByteTable extends Table<byte[], byte[]> {
     return new Interval<>(prefix, true, prefix, false);
   }
 
-  private long deleteRange(Transaction tx, Interval<byte[]> interval, boolean prefix, long most) {
-    RowCursor.checkMost(most);
+  private long deleteRange(Transaction tx, Interval<byte[]> interval, boolean prefix, long max) {
+    RowCursor.checkMost(max);
     Tx t = tx.enter(database, core);
     try {
       core.requireUsable();
       core.requireChangeable();
       t.requireWritable();
       TxScan scan = open(tx, t, interval, prefix, ScanOrder.ASCENDING);
-      return RowCursor.delete(tx, t, core, scan, most);
+      return RowCursor.delete(tx, t, core, scan, max);
     } catch (TransactionAbortedException e) {
       throw tx.markAborted(e);
     } finally {
@@ -326,7 +326,7 @@ final class ByteTable extends Table<byte[], byte[]> {
             .schema()
             .load(
                 core,
-                options.how(),
+                options.settings(),
                 sink -> {
                   try (StoredLoad stored = new StoredLoad(core, sink)) {
                     source.run(taker.apply(stored));

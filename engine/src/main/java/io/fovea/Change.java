@@ -116,7 +116,7 @@ public final class Change {
    */
   public Key key(RowTable table) {
     byte[] key = keyOfRecord();
-    return fitting("key", () -> key(table, key));
+    return decode("key", () -> key(table, key));
   }
 
   /**
@@ -130,7 +130,7 @@ public final class Change {
   public @Nullable Row row(RowTable table) {
     keyOfRecord();
     byte[] value = change.value();
-    return value == null ? null : fitting("row", () -> row(table, value));
+    return value == null ? null : decode("row", () -> row(table, value));
   }
 
   /**
@@ -141,7 +141,7 @@ public final class Change {
    */
   public <K> K key(Table<K, ?> table) {
     byte[] key = keyOfRecord();
-    return fitting("key", () -> table.coding().key(key));
+    return decode("key", () -> table.coding().key(key));
   }
 
   /**
@@ -160,14 +160,14 @@ public final class Change {
       return null;
     }
     Coding<K, V> coding = table.coding();
-    return fitting("object", () -> coding.value(coding.key(key), value));
+    return decode("object", () -> coding.value(coding.key(key), value));
   }
 
   /**
    * Decodes for a table that may be the wrong one. The log was verified, so a failure does not
    * indicate damage.
    */
-  private <T> T fitting(String what, Supplier<T> decoded) {
+  private <T> T decode(String what, Supplier<T> decoded) {
     try {
       return decoded.get();
     } catch (CorruptionException e) {
@@ -188,7 +188,7 @@ public final class Change {
     Objects.requireNonNull(table, "table");
     try (Arena arena = Arena.ofConfined()) {
       Key key = table.key();
-      key.load(inMemory(arena, stored), 0, stored.length);
+      key.load(toSegment(arena, stored), 0, stored.length);
       return key;
     }
   }
@@ -205,8 +205,8 @@ public final class Change {
       Mem.putBytes(row.segment(), row.base(), stored, 0, stored.length);
     } else {
       try (Arena arena = Arena.ofConfined()) {
-        MemorySegment old = inMemory(arena, stored);
-        int form = core.old.renew(stored.length, old, 0, row.segment(), row.base());
+        MemorySegment old = toSegment(arena, stored);
+        int form = core.old.upgrade(stored.length, old, 0, row.segment(), row.base());
         if (form == LegacyRowReader.UNKNOWN) {
           throw core.wrongSize(-1, stored.length);
         }
@@ -216,7 +216,7 @@ public final class Change {
     return row;
   }
 
-  private static MemorySegment inMemory(Arena arena, byte[] bytes) {
+  private static MemorySegment toSegment(Arena arena, byte[] bytes) {
     MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
     Mem.putBytes(s, 0, bytes, 0, bytes.length);
     return s;

@@ -161,8 +161,8 @@ final class CodedRows<K, V> extends Table<K, V> {
   }
 
   @Override
-  long deleteRange(Transaction tx, Interval<K> interval, long most) {
-    return table.deleteRange(tx, range(interval), most);
+  long deleteRange(Transaction tx, Interval<K> interval, long max) {
+    return table.deleteRange(tx, range(interval), max);
   }
 
   @Override

@@ -143,8 +143,8 @@ final class CodedTable<K, V> extends Table<K, V> implements Coding<K, V> {
   }
 
   @Override
-  long deleteRange(Transaction tx, Interval<K> interval, long most) {
-    return bytes.deleteRange(tx, encoded(interval), most);
+  long deleteRange(Transaction tx, Interval<K> interval, long max) {
+    return bytes.deleteRange(tx, encoded(interval), max);
   }
 
   @Override

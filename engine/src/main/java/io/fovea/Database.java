@@ -103,7 +103,7 @@ public final class Database extends Catalog implements AutoCloseable {
     this.store = store;
     this.leaks = leaks;
     this.listeners = new CloseListeners(store);
-    this.snapshots = new SnapshotOpening(store, options.snapshots().toStore());
+    this.snapshots = new SnapshotOpening(store, options.snapshots().toSnapshotConfig());
     Hints hints = options.experiments().hints();
     boolean all = options.experiments().cacheAllKeyLocations();
     HintUse use = new HintUse(store::isMarked, hints.pages(), hints.frames(), all);
@@ -164,8 +164,8 @@ public final class Database extends Catalog implements AutoCloseable {
   public static Database open(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    Store store = Opening.open(file, options.toStore(), Schema.CATALOG);
-    return made(options.readOnly() ? options.asOpened(store) : options, store);
+    Store store = Opening.open(file, options.toStoreConfig(), Schema.CATALOG);
+    return newDatabase(options.readOnly() ? options.asOpened(store) : options, store);
   }
 
   /**
@@ -188,7 +188,7 @@ public final class Database extends Catalog implements AutoCloseable {
    */
   public static Database inMemory(Options options) {
     Objects.requireNonNull(options, "options");
-    return made(options, Opening.open(null, options.toStore(), Schema.CATALOG));
+    return newDatabase(options, Opening.open(null, options.toStoreConfig(), Schema.CATALOG));
   }
 
   /**
@@ -196,15 +196,15 @@ public final class Database extends Catalog implements AutoCloseable {
    * {@link Opening#foreign} for its guarantees.
    */
   static Database openForeign(OverlayStorage storage, Options options) {
-    Store store = Opening.openForeign(storage, options.toStore(), Schema.CATALOG);
-    return made(options.asOpened(store), store);
+    Store store = Opening.openForeign(storage, options.toStoreConfig(), Schema.CATALOG);
+    return newDatabase(options.asOpened(store), store);
   }
 
   /**
    * For tests: opens a database on the given devices; options that select a device have no effect.
    */
   static Database open(Storage storage, Options options) {
-    return made(options, Opening.on(storage, options.toStore(), Schema.CATALOG));
+    return newDatabase(options, Opening.on(storage, options.toStoreConfig(), Schema.CATALOG));
   }
 
   /**
@@ -226,7 +226,7 @@ public final class Database extends Catalog implements AutoCloseable {
     }
   }
 
-  static Database made(Options options, Store store) {
+  static Database newDatabase(Options options, Store store) {
     boolean done = false;
     try {
       Database db = new Database(options, store);
@@ -342,7 +342,7 @@ public final class Database extends Catalog implements AutoCloseable {
     return snapshots.open(
         schema::whileFrozen,
         Schema.CATALOG,
-        frozen -> made(options.ofSnapshot(frozen), frozen),
+        frozen -> newDatabase(options.ofSnapshot(frozen), frozen),
         Database::closeOnce);
   }
 

@@ -84,7 +84,7 @@ public final class DatabaseBean {
     }
   }
 
-  private static Map<String, Object> figures(Record stats) {
+  private static Map<String, Object> attributes(Record stats) {
     Map<String, Object> all = new LinkedHashMap<>();
     collect("", stats, all);
     return all;
@@ -119,8 +119,8 @@ public final class DatabaseBean {
       this.info =
           new MBeanInfo(
               Database.class.getName(),
-              "Figures of a database, as of DatabaseStats",
-              figures(database.stats()).entrySet().stream()
+              "Statistics of a database, see DatabaseStats",
+              attributes(database.stats()).entrySet().stream()
                   .map(
                       e ->
                           new MBeanAttributeInfo(
@@ -166,7 +166,7 @@ public final class DatabaseBean {
 
     private Map<String, Object> read() throws MBeanException {
       try {
-        return figures(database.stats());
+        return attributes(database.stats());
       } catch (DatabaseClosedException e) {
         // The receiver may not have the exception's class.
         throw new MBeanException(new IllegalStateException(e.getMessage()));

@@ -473,7 +473,7 @@ public record DatabaseStats(
       aborts.put(c, tx.aborts()[c.ordinal()]);
     }
     int pageSize = options.device().pageSize();
-    Descents descents = descents(store.pool().hinted(), tx, pool);
+    Descents descents = descents(store.pool().usesFrameHints(), tx, pool);
     long hits = Math.max(0, tx.pageAccesses() - pool.misses());
     long hinted =
         Math.clamp(descents.stepsByHint() + tx.positionHints() - tx.positionHintsStale(), 0, hits);
@@ -550,7 +550,7 @@ public record DatabaseStats(
   }
 
   private static ExpiredRows expiredRows(Expirations e) {
-    return new ExpiredRows(e.swept(), e.passed(), e.pieces(), e.failures(), e.lagMillis());
+    return new ExpiredRows(e.swept(), e.skipped(), e.pieces(), e.failures(), e.lagMillis());
   }
 
   private static Loads loads(Schema schema, int pageSize) {

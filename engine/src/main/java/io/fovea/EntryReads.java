@@ -49,14 +49,14 @@ final class EntryReads {
       int pkLen,
       int entry) {
     MemorySegment v = statementContext.valueStage(0);
-    int room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
+    int capacity = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
     int n =
         index.hints.get(
-            statementContext, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, room);
-    while (n > room) {
+            statementContext, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, capacity);
+    while (n > capacity) {
       v = statementContext.valueStage(n);
-      room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
-      n = t.get(table.tree, pk, 0, pkLen, v, 0, room);
+      capacity = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
+      n = t.get(table.tree, pk, 0, pkLen, v, 0, capacity);
     }
     if (n < 0) {
       t.requireReadsValid();

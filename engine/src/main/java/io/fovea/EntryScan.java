@@ -163,8 +163,8 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     enter();
     try {
       TxScan s = currentScan();
-      int behind = of.unique ? 0 : EntryReads.keyLength(table, of, s);
-      int length = s.keyLength() - behind;
+      int pkLength = of.unique ? 0 : EntryReads.keyLength(table, of, s);
+      int length = s.keyLength() - pkLength;
       if (length <= 0 || length > of.key.maxBytes()) {
         throw table.damaged(
             "length of a key in index " + of.displayName() + " of table " + table.displayName(),

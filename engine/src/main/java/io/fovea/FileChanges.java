@@ -196,7 +196,7 @@ public final class FileChanges implements AutoCloseable {
    *     specification
    */
   public RowTable table(TableSpec spec) {
-    return having(spec.name()).table(spec);
+    return databaseWith(spec.name()).table(spec);
   }
 
   /**
@@ -211,10 +211,10 @@ public final class FileChanges implements AutoCloseable {
    * @throws io.fovea.error.IncompatibleSchemaException if its objects differ from the specification
    */
   public <K, V> Table<K, V> table(ObjectSpec<K, V> spec) {
-    return having(spec.table().name()).table(spec);
+    return databaseWith(spec.table().name()).table(spec);
   }
 
-  private Database having(String table) {
+  private Database databaseWith(String table) {
     file.requireOpen();
     ForeignTables now = tables;
     if (now == null || !now.tables.containsKey(table)) {
@@ -297,7 +297,7 @@ public final class FileChanges implements AutoCloseable {
       int still = 0;
       for (int n = 1; n <= TRIES; n++) {
         long before = sequence(file);
-        String written = written(file);
+        String written = fingerprint(file);
         ForeignTables found = null;
         last = null;
         try {
@@ -318,7 +318,7 @@ public final class FileChanges implements AutoCloseable {
             found.close();
           }
         }
-        still = last == null || !written.equals(written(file)) ? 0 : still + 1;
+        still = last == null || !written.equals(fingerprint(file)) ? 0 : still + 1;
         if (last != null && still >= STILL) {
           throw last; // no write in between: the error is real
         }
@@ -332,13 +332,14 @@ public final class FileChanges implements AutoCloseable {
           0,
           "each of "
               + TRIES
-              + " attempts met a checkpoint or a change of the tables. Retry when they change less,"
-              + " or read them from a backup",
+              + " attempts was interrupted by a checkpoint or a change of the "
+              + "tables. Retry when they change less, or read them from a "
+              + "backup",
           last);
     }
 
     /** Returns a string that changes whenever either file is written. */
-    private static String written(Path file) {
+    private static String fingerprint(Path file) {
       try {
         return Files.getLastModifiedTime(file)
             + " "

@@ -59,7 +59,7 @@ public record FileReport(
   public static FileReport inspect(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    return FileReport.of(Inspection.run(file, options.toStore(), false));
+    return FileReport.of(Inspection.run(file, options.toStoreConfig(), false));
   }
 
   /**
@@ -76,7 +76,7 @@ public record FileReport(
   public static FileReport verify(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    return FileReport.of(Inspection.run(file, options.toStore(), true));
+    return FileReport.of(Inspection.run(file, options.toStoreConfig(), true));
   }
 
   /** The state in which a file was left. */

@@ -204,8 +204,8 @@ public final class Index<I, K, V> {
     requireLength(core, key.length);
     MemorySegment wanted = statementContext.entries(key.length);
     Mem.putBytes(wanted, 0, key, 0, key.length);
-    int room = table.keyBytesMax + core.hints.bytes();
-    int n = t.get(core.tree, wanted, 0, key.length, pk, 0, room);
+    int capacity = table.keyBytesMax + core.hints.bytes();
+    int n = t.get(core.tree, wanted, 0, key.length, pk, 0, capacity);
     return n < 0 ? -1 : EntryReads.keyLength(table, core, t.page(), n);
   }
 
@@ -275,14 +275,14 @@ public final class Index<I, K, V> {
       int from,
       int to) {
     byte[][] entries = new byte[to - from][];
-    int[] places = new int[to - from];
+    int[] positions = new int[to - from];
     int n = 0;
     for (int i = from; i < to; i++) {
       byte[] pk = primaryKey(tx, t, statementContext, all.get(i));
       if (pk != null) {
         primary[i] = pk;
         entries[n] = pk;
-        places[n++] = i;
+        positions[n++] = i;
       }
     }
     if (n == 0) {
@@ -300,7 +300,7 @@ public final class Index<I, K, V> {
             1,
             -1);
       }
-      values[places[i]] = value;
+      values[positions[i]] = value;
     }
   }
 
@@ -385,7 +385,7 @@ public final class Index<I, K, V> {
             length(hi),
             interval.hiInclusive(),
             order == ScanOrder.DESCENDING);
-    scan.readsItems();
+    scan.readItemsOnly();
     return scan;
   }
 

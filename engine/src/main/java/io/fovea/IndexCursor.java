@@ -98,8 +98,8 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
     if (order == ScanOrder.ASCENDING || to.exact()) {
       return to.bytes().length == 0 ? scan.first() : scan.seekTo(to.bytes());
     }
-    byte[] behind = to.after();
-    return behind == null ? scan.first() : scan.seekAfter(behind);
+    byte[] after = to.after();
+    return after == null ? scan.first() : scan.seekAfter(after);
   }
 
   /**

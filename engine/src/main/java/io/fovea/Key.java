@@ -133,13 +133,6 @@ public final class Key implements KeyReader, KeyWriter {
     open(false);
   }
 
-  /** Sets the length of the bytes that were written to {@link #segment}. */
-  void loaded(int len) {
-    length = len;
-    count = UNKNOWN;
-    open(false);
-  }
-
   /** Makes the key unusable: its memory returns to the cursor's transaction. */
   void end() {
     clear();

@@ -163,7 +163,7 @@ public final class LoadOptions {
         memoryBytes, ascending, fill, duplicates, Objects.requireNonNull(progress, "progress"));
   }
 
-  LoadSettings how() {
+  LoadSettings settings() {
     return new LoadSettings(memoryBytes, ascending, fill, duplicates, progress);
   }
 }

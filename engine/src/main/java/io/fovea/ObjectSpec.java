@@ -98,7 +98,7 @@ public final class ObjectSpec<K, V> {
    * @throws IllegalArgumentException if a class can't be stored, naming the component
    */
   public static <K, V> ObjectSpec<K, V> of(String name, Class<K> keys, Class<V> values) {
-    return made(name, keys, values, null, TypeCodecs.NONE);
+    return create(name, keys, values, null, TypeCodecs.NONE);
   }
 
   /**
@@ -115,7 +115,7 @@ public final class ObjectSpec<K, V> {
    */
   public static <K, V> ObjectSpec<K, V> of(
       String name, Class<K> keys, Class<V> values, TypeCodecs codecs) {
-    return made(name, keys, values, null, codecs);
+    return create(name, keys, values, null, codecs);
   }
 
   /**
@@ -134,7 +134,7 @@ public final class ObjectSpec<K, V> {
    */
   public static <K, V> ObjectSpec<K, V> of(
       String name, Class<K> keys, Class<V> values, TypeCodecs codecs, MethodHandles.Lookup lookup) {
-    return made(name, keys, values, Objects.requireNonNull(lookup, "lookup"), codecs);
+    return create(name, keys, values, Objects.requireNonNull(lookup, "lookup"), codecs);
   }
 
   /**
@@ -150,10 +150,10 @@ public final class ObjectSpec<K, V> {
    */
   public static <K, V> ObjectSpec<K, V> of(
       String name, Class<K> keys, Class<V> values, MethodHandles.Lookup lookup) {
-    return made(name, keys, values, Objects.requireNonNull(lookup, "lookup"), TypeCodecs.NONE);
+    return create(name, keys, values, Objects.requireNonNull(lookup, "lookup"), TypeCodecs.NONE);
   }
 
-  private static <K, V> ObjectSpec<K, V> made(
+  private static <K, V> ObjectSpec<K, V> create(
       String name,
       Class<K> keys,
       Class<V> values,

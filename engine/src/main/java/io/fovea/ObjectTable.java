@@ -339,8 +339,8 @@ final class ObjectTable<K, V> extends Table<K, V> {
   }
 
   @Override
-  long deleteRange(Transaction tx, Interval<K> interval, long most) {
-    return bytes.deleteRange(tx, encoded(interval), most);
+  long deleteRange(Transaction tx, Interval<K> interval, long max) {
+    return bytes.deleteRange(tx, encoded(interval), max);
   }
 
   @Override
@@ -393,7 +393,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
     String difference = by.difference(Objects.requireNonNull(index.core().objects).entries());
     if (difference != null) {
       throw new IllegalArgumentException(
-          "Keys of " + keys.getName() + " are none of " + index + ": " + difference + ".");
+          "Keys of " + keys.getName() + " do not match " + index + ": " + difference + ".");
     }
     return new Index<>(index, new IndexKeys.OfObjects<>(index.core(), by), this::coding);
   }

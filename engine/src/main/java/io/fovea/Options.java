@@ -153,7 +153,7 @@ public final class Options {
    */
   public Options bufferShare(BufferShare share, long leastBytes) {
     Objects.requireNonNull(share, "share");
-    check(leastBytes >= 0, "Options.bufferShare is given 0 bytes or more", leastBytes);
+    check(leastBytes >= 0, "Options.bufferShare takes 0 bytes or more", leastBytes);
     return with(
         v -> {
           v.share = share;
@@ -334,7 +334,7 @@ public final class Options {
     return v.experiments;
   }
 
-  StoreConfig toStore() {
+  StoreConfig toStoreConfig() {
     return new StoreConfig(
         name(),
         create(),
@@ -382,8 +382,8 @@ public final class Options {
 
   /** Returns these options for a snapshot, whose clock stays at the time of its creation. */
   Options ofSnapshot(Store store) {
-    Instant moment = expiry().clock().instant();
-    return expiry(e -> e.clock(InstantSource.fixed(moment)))
+    Instant created = expiry().clock().instant();
+    return expiry(e -> e.clock(InstantSource.fixed(created)))
         .name(store.name())
         .bufferBytes(snapshots().bufferBytes())
         .readOnly(true)
@@ -413,8 +413,8 @@ public final class Options {
     boolean isolated = experiments().isolated();
     if (!isolated && transactions().maxActive() != 1) {
       throw new InvalidUseException(
-          "Without isolation (ExperimentOptions.isolated) one transaction runs at a time:"
-              + " TransactionOptions.maxActive has to be 1, and is "
+          "Without isolation (ExperimentOptions.isolated) one transaction "
+              + "runs at a time: TransactionOptions.maxActive must be 1, but is "
               + transactions().maxActive()
               + ".");
     }

@@ -69,16 +69,16 @@ public record Page<T>(List<T> items, @Nullable String next) {
       Supplier<String> token,
       BooleanSupplier step) {
     List<T> items = new ArrayList<>();
-    String behind = null;
+    String nextToken = null;
     boolean more = found;
     while (more && items.size() < limit) {
       items.add(item.get());
       if (items.size() == limit) {
-        behind = token.get(); // before the cursor leaves the record
+        nextToken = token.get(); // before the cursor leaves the record
       }
       more = step.getAsBoolean();
     }
-    return new Page<>(items, more ? behind : null);
+    return new Page<>(items, more ? nextToken : null);
   }
 
   /**
@@ -147,8 +147,8 @@ public record Page<T>(List<T> items, @Nullable String next) {
         throw new InvalidUseException(
             "The page token belongs to the opposite order of " + order + ".");
       }
-      int most = index == null ? table.keyBytesMax : index.entryBytesMax();
-      if (bytes.length - HEADER - TRAILER > most) {
+      int max = index == null ? table.keyBytesMax : index.entryBytesMax();
+      if (bytes.length - HEADER - TRAILER > max) {
         throw broken("contains a key that is too long");
       }
       return Arrays.copyOfRange(bytes, HEADER, bytes.length - TRAILER);

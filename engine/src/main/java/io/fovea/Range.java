@@ -167,7 +167,7 @@ public final class Range {
             inclusive(high),
             order == ScanOrder.DESCENDING);
     if (owner instanceof IndexCore) {
-      scan.readsItems();
+      scan.readItemsOnly();
     }
     return scan;
   }

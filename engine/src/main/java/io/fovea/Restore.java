@@ -100,7 +100,7 @@ public final class Restore {
   public FileReport to(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    FileReport report = FileReport.of(Restoring.run(backups, file, options.toStore()));
+    FileReport report = FileReport.of(Restoring.run(backups, file, options.toStoreConfig()));
     if (!report.ok()) {
       CorruptionException e =
           new CorruptionException("problems of the backup", -1, -1, 0, report.problems().size());

@@ -120,18 +120,6 @@ public final class Row implements RowReader {
     return buffer;
   }
 
-  @Nullable Transaction reader() {
-    return reader;
-  }
-
-  boolean isVoid() {
-    return limit < 0;
-  }
-
-  boolean isWhole() {
-    return limit == size;
-  }
-
   void invalidate() {
     limit = VOID;
     reader = null;

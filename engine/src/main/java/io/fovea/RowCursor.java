@@ -126,19 +126,15 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /** Removes the records of a range in one pass. Called within an operation. */
-  static long delete(Transaction tx, Tx t, TableCore core, Range range, long most) {
+  static long delete(Transaction tx, Tx t, TableCore core, Range range, long max) {
     int stride = stride(core, null);
     MemorySegment stage = tx.statementContext().entries(2L * stride);
     return delete(
-        tx,
-        t,
-        core,
-        range.open(t, core.tree, core, true, ScanOrder.ASCENDING, stage, stride),
-        most);
+        tx, t, core, range.open(t, core.tree, core, true, ScanOrder.ASCENDING, stage, stride), max);
   }
 
   /** Removes the records of a scan; for a null scan, does nothing. */
-  static long delete(Transaction tx, Tx t, TableCore core, @Nullable TxScan scan, long most) {
+  static long delete(Transaction tx, Tx t, TableCore core, @Nullable TxScan scan, long max) {
     if (scan == null) {
       return 0;
     }
@@ -149,15 +145,15 @@ public final class RowCursor implements AutoCloseable {
             ? Integer.MAX_VALUE
             : db.options().experiments().subtreeDeleteThreshold();
     long records =
-        RangeDeletion.run(tx.statementContext(), t, core, scan, most, leaves, tx::catalogChanges);
+        RangeDeletion.run(tx.statementContext(), t, core, scan, max, leaves, tx::catalogChanges);
     tx.deletedRange(core.name, records);
     return records;
   }
 
-  static void checkMost(long most) {
-    if (most < 0) {
+  static void checkMost(long max) {
+    if (max < 0) {
       throw new IllegalArgumentException(
-          "The maximum number of records can't be negative: " + most + ".");
+          "The maximum number of records can't be negative: " + max + ".");
     }
   }
 
@@ -456,7 +452,7 @@ public final class RowCursor implements AutoCloseable {
         Mem.copy(s.valueSegment(), s.valueOffset(), r.segment(), r.base(), r.size());
       } else {
         form =
-            table.old.renew(
+            table.old.upgrade(
                 s.valueLength(), s.valueSegment(), s.valueOffset(), r.segment(), r.base());
         if (form == LegacyRowReader.UNKNOWN) {
           throw table.wrongSize(s.page(), s.valueLength());

@@ -468,26 +468,26 @@ public final class RowTable extends RowRangeOperations {
   /**
    * Deletes at most a given number of records of a range, in key order, as {@link
    * #deleteRange(Transaction, Range)} does. To delete a large range, repeat this in separate
-   * transactions until it deletes fewer than {@code most}.
+   * transactions until it deletes fewer than {@code max}.
    *
    * @param tx the transaction
    * @param range the keys to delete
-   * @param most the maximum number of records to delete
+   * @param max the maximum number of records to delete
    * @return the number of records deleted
-   * @throws IllegalArgumentException if {@code most} is negative
+   * @throws IllegalArgumentException if {@code max} is negative
    * @throws InvalidUseException if a key of the range belongs to another table, or the transaction
    *     is read-only
    */
-  public long deleteRange(Transaction tx, Range range, long most) {
+  public long deleteRange(Transaction tx, Range range, long max) {
     Objects.requireNonNull(range, "range");
     requireRows();
-    RowCursor.checkMost(most);
+    RowCursor.checkMost(max);
     Tx t = tx.enter(database, core);
     try {
       core.requireUsable();
       core.requireChangeable();
       t.requireWritable();
-      return RowCursor.delete(tx, t, core, range, most);
+      return RowCursor.delete(tx, t, core, range, max);
     } catch (TransactionAbortedException e) {
       throw tx.markAborted(e);
     } finally {
@@ -530,7 +530,9 @@ public final class RowTable extends RowRangeOperations {
     Objects.requireNonNull(source, "source");
     requireRows();
     return LoadReport.of(
-        database.schema().load(core, options.how(), sink -> source.run(new RowLoad(this, sink))));
+        database
+            .schema()
+            .load(core, options.settings(), sink -> source.run(new RowLoad(this, sink))));
   }
 
   // ---------------------------------------------------------------------------------- other views

@@ -102,13 +102,13 @@ public final class SnapshotOptions {
     return v.fileBytes;
   }
 
-  SnapshotConfig toStore() {
+  SnapshotConfig toSnapshotConfig() {
     return new SnapshotConfig(v.bufferBytes, v.memoryBytes, v.fileBytes);
   }
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof SnapshotOptions o && toStore().equals(o.toStore());
+    return other instanceof SnapshotOptions o && toSnapshotConfig().equals(o.toSnapshotConfig());
   }
 
   @Override

@@ -37,9 +37,9 @@ final class StoredLoad implements AutoCloseable {
     if (keyBytes > core.keyBytesMax) {
       throw core.keyTooLong(keyBytes);
     }
-    long most = core.tree.maxValueSize();
-    if (valueBytes > most) {
-      throw new ValueTooLargeException("table " + core.displayName(), valueBytes, most);
+    long max = core.tree.maxValueSize();
+    if (valueBytes > max) {
+      throw new ValueTooLargeException("table " + core.displayName(), valueBytes, max);
     }
     if (keyBytes + valueBytes > stage.byteSize()) {
       arena.close();

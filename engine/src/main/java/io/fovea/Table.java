@@ -356,15 +356,15 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param tx the transaction
    * @param from the lower bound, or null
    * @param to the upper bound, or null
-   * @param most the maximum number of records to remove
+   * @param max the maximum number of records to remove
    * @return the number of records removed
-   * @throws IllegalArgumentException if {@code most} is negative
+   * @throws IllegalArgumentException if {@code max} is negative
    */
-  public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to, long most) {
-    return deleteRange(tx, Interval.of(from, to), most);
+  public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to, long max) {
+    return deleteRange(tx, Interval.of(from, to), max);
   }
 
-  abstract long deleteRange(Transaction tx, Interval<K> interval, long most);
+  abstract long deleteRange(Transaction tx, Interval<K> interval, long max);
 
   /**
    * Removes all records whose keys begin with a prefix, as in {@link #scanPrefix}.

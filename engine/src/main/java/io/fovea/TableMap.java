@@ -536,7 +536,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
 
   /** Returns an immutable list of records that starts at a key or at the beginning. */
   private List<Entry<K, V>> batch(
-      Transaction tx, @Nullable K from, boolean inclusive, boolean forward, int most) {
+      Transaction tx, @Nullable K from, boolean inclusive, boolean forward, int max) {
     boolean up = forward != descending;
     Table.Interval<K> rest = from == null ? interval : remaining(from, inclusive, up);
     K lo = rest.lo();
@@ -554,7 +554,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
         up ? ScanOrder.ASCENDING : ScanOrder.DESCENDING,
         (k, v) -> {
           found.add(Map.entry(k, v));
-          return found.size() < most;
+          return found.size() < max;
         });
     return found;
   }

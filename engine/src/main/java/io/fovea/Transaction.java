@@ -113,7 +113,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     this.statementContext = statementContext;
     this.tx = tx;
     this.epoch = tx.epoch();
-    this.readOnly = tx.readOnly();
+    this.readOnly = tx.isReadOnly();
     this.owner = Thread.currentThread();
     this.attempt = attempt;
     this.previousAbort = previousAbort;
@@ -176,15 +176,15 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    */
   private void requireUsable(Tx t, TableCore core) {
     CatalogTransaction c = catalog;
-    boolean mine = c != null && c.drops(core);
-    if (c != null && !mine && c.cuts(core)) {
-      spread(t, core, c);
+    boolean owned = c != null && c.drops(core);
+    if (c != null && !owned && c.cuts(core)) {
+      replaceByDeletes(t, core, c);
     }
-    RuntimeException refusal = core.refusal(t, mine);
+    RuntimeException refusal = core.refusal(t, owned);
     if (refusal == null) {
       return;
     }
-    if (!mine && c != null && !c.catalogReadsValid()) {
+    if (!owned && c != null && !c.catalogReadsValid()) {
       refusal = c.stale(); // the transaction has read the catalog entry of a table dropped since
     }
     exit();
@@ -192,10 +192,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /** Replaces a pending deletion of the whole table with deletions of its individual records. */
-  private void spread(Tx t, TableCore core, CatalogTransaction c) {
+  private void replaceByDeletes(Tx t, TableCore core, CatalogTransaction c) {
     boolean done = false;
     try {
-      RangeDeletion.spread(statementContext, t, core, c);
+      RangeDeletion.replaceByDeletes(statementContext, t, core, c);
       done = true;
     } catch (TransactionAbortedException e) {
       throw markAborted(e);
@@ -303,7 +303,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * TxOptions#pessimisticAfterAborts(int) pessimistic}, so that others wait for it}
    */
   public boolean isPessimistic() {
-    return state == State.ACTIVE && tx.pessimistic();
+    return state == State.ACTIVE && tx.isPessimistic();
   }
 
   /** {@return whether the transaction was begun as read-only and refuses writes} */
@@ -657,7 +657,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   // ------------------------------------------------------------------------ for the retry loop
 
   /** Throws why the transaction did not end as requested; the body may have swallowed it. */
-  void requireEndedWell() {
+  void throwIfFailed() {
     if (failure != null) {
       throw asUnchecked(failure);
     }

@@ -464,7 +464,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       if (tx.isActive()) {
         return (R) tx.commitForHandle();
       }
-      tx.requireEndedWell();
+      tx.throwIfFailed();
       return (R) new CommitHandle(source.store.engine(), 0, false);
     }
 
@@ -474,7 +474,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       if (tx.isActive()) {
         tx.commitAndWait();
       } else {
-        tx.requireEndedWell();
+        tx.throwIfFailed();
       }
       List<Runnable> actions = tx.takeAfterCommit();
       if (actions != null) {
@@ -506,8 +506,8 @@ public abstract sealed class TransactionRunner permits Catalog {
         tx.onEnd =
             leaks.watch(
                 tx,
-                described(txOptions) + " of " + store.name(),
-                forgotten(tx.statementContext(), tx.context(), tx.attempts));
+                describe(txOptions) + " of " + store.name(),
+                leakCleanup(tx.statementContext(), tx.context(), tx.attempts));
         watched = true;
         return tx;
       } finally {
@@ -517,13 +517,13 @@ public abstract sealed class TransactionRunner permits Catalog {
       }
     }
 
-    private static String described(TxOptions txOptions) {
+    private static String describe(TxOptions txOptions) {
       String name = txOptions.name();
       return name == null ? "A transaction" : "Transaction \"" + name + '"';
     }
 
     /** Returns the cleanup of a leaked transaction, without a reference that keeps it reachable. */
-    private static Runnable forgotten(
+    private static Runnable leakCleanup(
         StatementContext statementContext, Tx context, @Nullable Attempts attempts) {
       long epoch = context.epoch();
       return () -> {
@@ -592,10 +592,10 @@ public abstract sealed class TransactionRunner permits Catalog {
       StatementContext statementContext = null;
       boolean done = false;
       try {
-        statementContext = store.claimSlot();
+        statementContext = store.claimContext();
         Transaction t = new Transaction(database, statementContext, tx, attempt, previous, managed);
         if (onlyReads && managed && attempt == 1 && txOptions.attemptsMax() != 1) {
-          tx.repeated();
+          tx.declareRetry();
         }
         done = true;
         return t;

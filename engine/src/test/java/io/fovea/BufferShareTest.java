@@ -300,7 +300,7 @@ class BufferShareTest {
     long used = share.used();
     String refusal =
         assertThrows(InvalidUseException.class, () -> open(2, options(share))).getMessage();
-    assertTrue(refusal.contains("are promised to others. Enlarge the BufferShare"), refusal);
+    assertTrue(refusal.contains("are reserved for others. Enlarge the BufferShare"), refusal);
     assertEquals(used, share.used());
     assertEquals(2, share.databases());
     assertThrows(DatabaseLockedException.class, () -> open(1, options(share)));

@@ -659,7 +659,7 @@ class ByteIndexTest {
     refused("holds rows", () -> rows.with(BY_LENGTH));
     refused("already", () -> PLAIN.with(BY_LENGTH).with(BY_LENGTH));
     refused(
-        "without an end",
+        "length is not stored",
         () -> IndexSpec.bytes("i", KeySpec.ofBytes(10), false, (k, v, e) -> false));
     AtomicInteger calls = new AtomicInteger();
     try (Database db = Database.inMemory(SMALL)) {

@@ -350,7 +350,7 @@ class CheckpointTest {
             } catch (TransactionAbortedException e) {
               // A busy machine may time out elsewhere too.
               if (e.abortCause() != AbortCause.TIMEOUT
-                  || String.valueOf(e.getMessage()).contains("room in the log")) {
+                  || String.valueOf(e.getMessage()).contains("space in the log")) {
                 throw e;
               }
             }

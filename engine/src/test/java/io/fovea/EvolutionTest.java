@@ -401,7 +401,7 @@ class EvolutionTest {
     fields.remove("fax");
     Layout layout = layout(fields);
     TableSpec spec = spec(layout, Step.drop("fax"));
-    refused(spec, "by_fax", "does not name");
+    refused(spec, "by_fax", "that the specification lacks");
     TableSpec named =
         TableSpec.builder("people", KEY, layout)
             .version(2, Step.drop("fax"))
@@ -445,7 +445,7 @@ class EvolutionTest {
     refused(spec(layout(wide)), "visits INT32", "visits INT64", "no step widens");
     Map<String, String> narrow = first();
     narrow.put("fullname", "TEXT 19");
-    refused(spec(layout(narrow), Step.widen("fullname")), "TEXT(20)", "TEXT(19)", "no room");
+    refused(spec(layout(narrow), Step.widen("fullname")), "TEXT(20)", "TEXT(19)", "can't hold");
     Map<String, String> other = first();
     other.put("photo", "TEXT 8");
     refused(spec(layout(other), Step.widen("photo")), "photo BYTES(8)", "photo TEXT(8)");

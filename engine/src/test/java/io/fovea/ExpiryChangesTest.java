@@ -236,8 +236,8 @@ class ExpiryChangesTest {
       RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(1_040);
-      refused("rows expire by it. Let rows stay before, with Database.dropExpiry", db, drops);
-      refused("which the specification does not say", db, silent);
+      refused("rows expire by it. Remove the expiry first, with Database.dropExpiry", db, drops);
+      refused("but the specification has no expiry", db, silent);
       assertEquals(6, keys(db, t).size()); // unchanged
       RowTable longer = db.table(silent.expireAfter(FIRST.field("at"), Duration.ofMillis(120)));
       assertEquals(List.of(3, 4, 5, 6, 7, 8, 9, 10), keys(db, longer));
@@ -396,7 +396,7 @@ class ExpiryChangesTest {
     try (Database db = open()) {
       assertEquals(List.of("events"), db.tables());
       refused(
-          "which the specification does not say",
+          "but the specification has no expiry",
           db,
           TableSpec.of("events", KEY, FIRST)
               .with(IndexSpec.unique("by_code", FIRST.field("code")))

@@ -225,7 +225,7 @@ class FieldTypesEvolutionTest {
     try (Database db = open()) {
       String said =
           assertThrows(IncompatibleSchemaException.class, () -> db.table(spec)).getMessage();
-      assertTrue(said.contains("which has no room for all of its values"), said);
+      assertTrue(said.contains("which can't hold all of its values"), said);
     }
   }
 }

@@ -214,7 +214,7 @@ class FullLogTest {
             Random r = new Random(1);
             String holder = "held up by 'load table loaded', on thread ";
             String message = lateness(() -> write(db, flushUrgent, w, r));
-            assertTrue(message.contains("room in the log"), message);
+            assertTrue(message.contains("space in the log"), message);
             assertTrue(message.contains(holder), message);
             assertTrue(message.contains("\"loader\" for "), message);
             message = lateness(() -> db.run(flushUrgent, tx -> tx.table(TableSpec.bytes("n", 9))));

@@ -97,7 +97,7 @@ class LatchWaitTest {
     CompletableFuture<Void> waits = begin(scans, TxOptions.forReading());
     awaitWaiter();
     OutOfMemoryError cause = new OutOfMemoryError("on purpose");
-    pool.stopping().stop(cause);
+    pool.poolStop().stop(cause);
     Throwable t = end(waits);
     assertInstanceOf(DatabaseClosedException.class, t);
     assertTrue(t.getMessage().contains("on purpose"), t.getMessage());

@@ -214,7 +214,7 @@ class LoadTest {
                         into.add(key(100_001), key(1));
                         into.add(key(100_000), key(1));
                       }));
-      assertTrue(e.getMessage().contains("order of their keys"));
+      assertTrue(e.getMessage().contains("not in key order"));
       check(db, t, expected);
       sound(db);
     }

@@ -57,14 +57,14 @@ class LogSizesTest {
             Options o =
                 with(Options.defaults().device(dev -> dev.pageSize(page)), buffer, segment, max);
             try {
-              LogSizes.check(o.toStore().log(), o.device().pageSize());
+              LogSizes.check(o.toStoreConfig().log(), o.device().pageSize());
             } catch (InvalidUseException e) {
               refused++;
               List<Options> told = fitting(o, e.getMessage());
               assertTrue(told.size() > 1, e::getMessage);
               for (Options fits : told.subList(1, told.size())) {
                 assertDoesNotThrow(
-                    () -> LogSizes.check(fits.toStore().log(), fits.device().pageSize()),
+                    () -> LogSizes.check(fits.toStoreConfig().log(), fits.device().pageSize()),
                     e::getMessage);
               }
               Options larger = told.get(1);

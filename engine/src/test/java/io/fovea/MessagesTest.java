@@ -127,7 +127,7 @@ class MessagesTest {
             + bytes
             + " bytes is too long for "
             + where
-            + ": it may have "
+            + ": the maximum is "
             + maxBytes
             + " bytes.",
         assertThrows(FoveaException.class, refused).getMessage());

@@ -485,7 +485,7 @@ class NamedLeavesTest {
   private static void withoutSession(SimDisk disk) {
     try (BlockDevice device = new SimStorage(disk).open(Storage.DATA)) {
       SuperblockFile file = new SuperblockFile(device, "db");
-      file.write(Objects.requireNonNull(file.read()).session(0));
+      file.write(Objects.requireNonNull(file.read()).withSession(0));
     }
   }
 

@@ -822,7 +822,7 @@ class ObjectIndexTest {
             .index("byHome", "home"));
     record NoOrder(@Id long id, String owner, java.math.BigInteger size, Mood mood, Address home) {}
     refusedFor(
-        "that the specification does not name",
+        "that the specification lacks",
         ObjectSpec.of("t", Long.class, NoOrder.class)
             .index("byMood", "mood")
             .index("byHome", "home"));

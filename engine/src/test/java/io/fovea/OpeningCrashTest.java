@@ -314,7 +314,7 @@ class OpeningCrashTest {
       Left left = closed(1, rounds);
       SuperblockFile file =
           new SuperblockFile(new SimStorage(left.disk).open(Storage.DATA), SimStorage.NAME);
-      file.write(Objects.requireNonNull(file.read()).durable(Watermark.NONE));
+      file.write(Objects.requireNonNull(file.read()).withDurable(Watermark.NONE));
       assertTrue(left.disk.unsyncedChanges() > 0);
       explore(left, "closed by an older release, " + rounds + " rounds");
     }

@@ -533,7 +533,7 @@ class OpeningTest {
           Options.defaults()
               .bufferBytes(HostResources.defaultBytes(256 * MIB, memory))
               .memory(mem -> mem.timestampBytes(HostResources.defaultBytes(256 * MIB, memory)));
-      o.toStore().checkMemory(memory, memory <= 256 * MIB ? memory / 2 : memory / 4);
+      o.toStoreConfig().checkMemory(memory, memory <= 256 * MIB ? memory / 2 : memory / 4);
     }
     assertEquals(256 * MIB, HostResources.defaultBytes(256 * MIB, Long.MAX_VALUE));
     assertEquals(25 * MIB, HostResources.defaultBytes(256 * MIB, 200 * MIB));
@@ -555,7 +555,7 @@ class OpeningTest {
         try (Database db = Database.open(file, o)) {
           assertTrue(db.isOpen());
         } catch (StorageException e) {
-          assertTrue(e.getMessage().contains("no room for one more thread"), e.getMessage());
+          assertTrue(e.getMessage().contains("no memory for another thread"), e.getMessage());
         }
         refused = starts.failed();
       }
@@ -571,7 +571,7 @@ class OpeningTest {
             .bufferBytes(600 * MIB)
             .memory(mem -> mem.timestampBytes(256 * MIB).sketchBytes(MIB));
     long enough = (600 + 256 + 1 + 128) * MIB;
-    o.toStore().checkMemory(enough, 128 * MIB);
+    o.toStoreConfig().checkMemory(enough, 128 * MIB);
     for (Options more :
         List.of(
             o.bufferBytes(601 * MIB),
@@ -579,14 +579,17 @@ class OpeningTest {
             o.memory(mem -> mem.sketchBytes(2 * MIB)))) {
       InvalidUseException e =
           assertThrows(
-              InvalidUseException.class, () -> more.toStore().checkMemory(enough, 128 * MIB));
+              InvalidUseException.class, () -> more.toStoreConfig().checkMemory(enough, 128 * MIB));
       assertTrue(e.getMessage().contains("timestamps of"), e.getMessage());
     }
-    assertThrows(InvalidUseException.class, () -> o.toStore().checkMemory(enough, 129 * MIB));
+    assertThrows(InvalidUseException.class, () -> o.toStoreConfig().checkMemory(enough, 129 * MIB));
     assertThrows(
         InvalidUseException.class,
         () ->
-            o.memory(mem -> mem.timestampBytes(1L << 60)).toStore().checkMemory(enough, 128 * MIB));
-    assertThrows(InvalidUseException.class, () -> o.toStore().checkMemory(enough, Long.MAX_VALUE));
+            o.memory(mem -> mem.timestampBytes(1L << 60))
+                .toStoreConfig()
+                .checkMemory(enough, 128 * MIB));
+    assertThrows(
+        InvalidUseException.class, () -> o.toStoreConfig().checkMemory(enough, Long.MAX_VALUE));
   }
 }

@@ -220,7 +220,7 @@ class ReadOnlyTest {
             () -> db.dropIndex("accounts", "by_cents"));
     for (Executable write : writes) {
       InvalidUseException e = assertThrows(InvalidUseException.class, write);
-      assertTrue(e.getMessage().contains("opened for reading only"), e.getMessage());
+      assertTrue(e.getMessage().contains("opened read-only"), e.getMessage());
       assertTrue(e.getMessage().contains("bank.fovea"), e.getMessage());
     }
     // A body that only reads may run here.

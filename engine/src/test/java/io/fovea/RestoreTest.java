@@ -227,7 +227,7 @@ class RestoreTest {
     Files.copy(source, source.resolveSibling("other"));
     refused("several", source.getParent());
     Files.createFile(target.resolveSibling("again.fovea.log"));
-    refused("overwrites nothing", source);
+    refused("never overwrites files", source);
     Files.delete(target.resolveSibling("again.fovea.log"));
     Files.createDirectory(target.resolveSibling("again.fovea.restoring"));
     refused("again.fovea.restoring", source);

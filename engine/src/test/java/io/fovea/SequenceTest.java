@@ -582,7 +582,7 @@ class SequenceTest {
           tx -> {
             assertEquals(null, tx.previousAbort());
             waits[0] =
-                Thread.ofPlatform().start(() -> db.schema().whileAllIsStill("wait", () -> {}));
+                Thread.ofPlatform().start(() -> db.schema().whileQuiescent("wait", () -> {}));
             do {
               s.next();
             } while (Arrays.stream(waits[0].getStackTrace())

@@ -52,9 +52,10 @@ public final class SimDatabase {
   /** Opens a database with faults or with settings that no option has. */
   public static Database open(
       Storage storage, Options options, FaultInjection faults, UnaryOperator<TxConfig> settings) {
-    StoreConfig c = options.toStore();
+    StoreConfig c = options.toStoreConfig();
     StoreConfig config = Records.with(c, "transactions", settings.apply(c.transactions()));
-    return faults.during(() -> Database.made(options, Opening.on(storage, config, Schema.CATALOG)));
+    return faults.during(
+        () -> Database.newDatabase(options, Opening.on(storage, config, Schema.CATALOG)));
   }
 
   public static void poisonPlaces(Database db, Random random) {

@@ -246,8 +246,9 @@ class TimestampStoreTest {
     assertThrows(NullPointerException.class, () -> o.experiments(exp -> exp.timestamps(null)));
     assertEquals(0, o.memory().activeTimestampBytes());
     Options small = o.memory(mem -> mem.activeTimestampBytes(64 << 10));
-    assertEquals(64 << 10, small.toStore().transactions().timestamps().activeTimestampBytes());
-    assertEquals(512 << 10, o.toStore().transactions().timestamps().activeTimestampBytes());
+    assertEquals(
+        64 << 10, small.toStoreConfig().transactions().timestamps().activeTimestampBytes());
+    assertEquals(512 << 10, o.toStoreConfig().transactions().timestamps().activeTimestampBytes());
     assertTrue(small.toString().contains("activeTimestampBytes=65536"));
     assertThrows(
         IllegalArgumentException.class, () -> o.memory(mem -> mem.activeTimestampBytes(1023)));

@@ -207,7 +207,7 @@ class TransactionDurabilityTest {
     var use = assertThrows(InvalidUseException.class, t::rollback);
     assertTrue(use.getMessage().contains("may have committed"), use.getMessage());
     // A body that swallows, wraps or replaces the exception does not hide it.
-    assertSame(lost, assertThrows(DurabilityLostException.class, t::requireEndedWell));
+    assertSame(lost, assertThrows(DurabilityLostException.class, t::throwIfFailed));
     assertNull(t.failed(lost));
     RuntimeException wrapped = new IllegalStateException(lost);
     assertSame(lost, assertThrows(DurabilityLostException.class, () -> t.failed(wrapped)));
@@ -239,7 +239,7 @@ class TransactionDurabilityTest {
     var e = assertThrows(DurabilityLostException.class, () -> thrower.failed(cause));
     assertEquals(cause, e.getSuppressed()[0]);
     var rolled = assertThrows(DurabilityLostException.class, roller::rollback);
-    assertSame(rolled, assertThrows(DurabilityLostException.class, roller::requireEndedWell));
+    assertSame(rolled, assertThrows(DurabilityLostException.class, roller::throwIfFailed));
     innocent.commitAndWait(); // it has read nothing in doubt
     assertEquals(0, engine.active());
   }

@@ -208,7 +208,7 @@ class TruncatedLogTest {
     // The superblock describes the old segments, whose number depends on thread scheduling.
     SuperblockFile file = new SuperblockFile(new SimStorage(cut).open(Storage.DATA), "db");
     file.read();
-    file.sync(file.stage(s.durable(Watermark.NONE)));
+    file.sync(file.stage(s.withDurable(Watermark.NONE)));
     BlockDevice to = new SimStorage(cut).open(Storage.LOG);
     // Each incarnation has its own segments; record checksums include its number.
     try (LogReader r =

@@ -69,7 +69,7 @@ class FilesTest {
     for (String command : new String[] {"verify", "stat"}) {
       assertTrue(run(2, command, absent).err().contains("There is no file"));
       assertTrue(run(2, command, dir).err().contains("directory"));
-      assertTrue(run(2, command, text).err().contains("no Fovea database"));
+      assertTrue(run(2, command, text).err().contains("not a Fovea database"));
     }
     assertTrue(run(2, "dump", absent, "--page", 0).err().contains("There is no file"));
     assertFalse(Files.exists(absent));
@@ -208,7 +208,7 @@ class FilesTest {
     assertTrue(number(json, "dataBytes") > 0);
     run(0, "verify", to.resolve("db"));
     run(0, "verify", file);
-    assertTrue(run(2, "backup", file, to).err().contains("overwrites nothing"));
+    assertTrue(run(2, "backup", file, to).err().contains("never overwrites files"));
     run(0, "verify", to.resolve("db"));
     run(2, "backup", dir.resolve("absent"), dir.resolve("other"));
     assertFalse(Files.exists(dir.resolve("other")));
@@ -286,7 +286,7 @@ class FilesTest {
     String restored = run(0, "restore", to, full, dir.resolve("one"), dir.resolve("two")).out();
     assertTrue(restored.contains("the 3 backups were restored"), restored);
     assertEquals(170, count(to));
-    assertTrue(run(2, "restore", to, full).err().contains("overwrites nothing"));
+    assertTrue(run(2, "restore", to, full).err().contains("never overwrites files"));
     Path again = dir.resolve("again");
     String gap = run(2, "restore", again, full, dir.resolve("two")).err();
     assertTrue(gap.contains("a backup is missing between them"), gap);

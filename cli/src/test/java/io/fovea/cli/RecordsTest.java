@@ -372,7 +372,7 @@ class RecordsTest {
         args.add("--write");
       }
       String err = run(2, args.toArray()).err();
-      assertTrue(err.contains("is open already"), err);
+      assertTrue(err.contains("is already open"), err);
     }
   }
 }

@@ -265,7 +265,7 @@ final class FaultPoints {
     omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "durableLsn", FaultPoints::returnsMax);
     omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "lsnLimit", FaultPoints::returnsMax);
     omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "awaitDurable", FaultPoints::returnsNothing);
-    answer(Step.GROUPS_IN_ORDER, true, "wal/InFlightGroups", "pass", "durable");
+    answer(Step.GROUPS_IN_ORDER, true, "wal/InFlightGroups", "takeDurable", "durable");
   }
 
   /** Reports the stages of transactions. */

@@ -200,7 +200,7 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
   /** Called when a transaction has begun. */
   static void started(Tx tx, @Nullable FaultInjection of) {
     if (of != null && of.everyLeaf) {
-      tx.repeated();
+      tx.declareRetry();
     }
   }
 

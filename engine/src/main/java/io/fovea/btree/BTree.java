@@ -117,7 +117,7 @@ public final class BTree {
         rootPid == 0
             ? pool.allocate(treeId, PageHeader.LEAF, log)
             : pool.allocateAt(rootPid, treeId, PageHeader.LEAF, log);
-    boolean whole = false;
+    boolean done = false;
     try {
       MemorySegment pages = pool.pages();
       long base = pool.base(frame);
@@ -128,12 +128,12 @@ public final class BTree {
       NodeEditor.init(pages, base, pool.pageSize(), 0, pages, base, none, pages, base, none);
       // Allocated before the record is appended: a logged tree must be known to the caller.
       BTree tree = new BTree(pool, treeId, pool.pid(frame), false);
-      whole = true;
+      done = true;
       StructureRecord.appendCreate(pool, log, treeId, frame);
       pool.releaseExclusive(frame);
       return tree;
     } catch (RuntimeException | Error e) {
-      if (whole) {
+      if (done) {
         LatchErrorGuard.releaseWhole(pool, frame, true, true, e);
       } else {
         pool.free(frame, log);
@@ -167,9 +167,9 @@ public final class BTree {
    * Declares the maximum length of all past and future values. If such values stay in the leaves,
    * {@link #mayHaveLongValues} will return false.
    */
-  public BTree valuesUpTo(long bytes) {
+  public BTree declareMaxValueSize(long bytes) {
     if (bytes <= inlineMax()) {
-      longs.none();
+      longs.declareNone();
     }
     return this;
   }
@@ -193,8 +193,8 @@ public final class BTree {
   }
 
   /** Lets point reads start at locations from a cache of the tree's pool. */
-  public void remember(@Nullable KeyLocationCache table) {
-    keyLocations = table;
+  public void setKeyLocations(@Nullable KeyLocationCache cache) {
+    keyLocations = cache;
   }
 
   /** Returns the key location cache, or null. */
@@ -344,11 +344,12 @@ public final class BTree {
 
   /**
    * Returns whether values may be in overflow chains. False only if the tree was created after the
-   * file was opened and never had such a value, or if its values are {@linkplain #valuesUpTo
-   * limited}. A thread that may write a key sees what the key's last writer set.
+   * file was opened and never had such a value, or if its values are {@linkplain
+   * #declareMaxValueSize limited}. A thread that may write a key sees what the key's last writer
+   * set.
    */
   public boolean mayHaveLongValues() {
-    return longs.possible();
+    return longs.arePossible();
   }
 
   /** Returns the maximum length of a value stored in a leaf: a quarter of a page. */

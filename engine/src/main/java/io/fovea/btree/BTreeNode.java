@@ -178,15 +178,15 @@ final class BTreeNode {
     return Mem.peekLong(s, base + COUNT);
   }
 
-  static int shapeCount(long shape) {
+  static int countOfShape(long shape) {
     return (int) (shape >>> COUNT_SHIFT) & 0xFFFF;
   }
 
-  static int shapePrefix(long shape) {
+  static int prefixOfShape(long shape) {
     return (int) (shape >>> PREFIX_SHIFT) & 0xFFFF;
   }
 
-  static boolean shapeOpen(long shape) {
+  static boolean isOpenShape(long shape) {
     return (shape >>> LOW_SHIFT & 0xFFFF) == NONE || (shape >>> HIGH_SHIFT & 0xFFFF) == NONE;
   }
 
@@ -195,15 +195,15 @@ final class BTreeNode {
     return Mem.peekInt(s, base + PageHeader.TYPE);
   }
 
-  static boolean kindInner(int kind) {
+  static boolean isInnerKind(int kind) {
     return (kind >>> TYPE_SHIFT & 0xFF) == PageHeader.INNER;
   }
 
-  static boolean kindLeaf(int kind) {
+  static boolean isLeafKind(int kind) {
     return (kind >>> TYPE_SHIFT & 0xFF) == PageHeader.LEAF;
   }
 
-  static int kindLevel(int kind) {
+  static int levelOfKind(int kind) {
     return kind >>> LEVEL_SHIFT & 0xFFFF;
   }
 
@@ -266,7 +266,7 @@ final class BTreeNode {
   }
 
   /** Whether a head has nonzero bytes after the end of a shorter suffix. */
-  static boolean paddingIsWrong(long slot) {
+  static boolean hasWrongPadding(long slot) {
     int suffix = suffixLength(slot);
     return suffix < HEAD_BYTES && slot >>> 32 << 8 * suffix + 32 != 0;
   }

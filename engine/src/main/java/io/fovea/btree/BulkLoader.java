@@ -187,15 +187,15 @@ public final class BulkLoader implements AutoCloseable {
     last.set(key, off, len);
     boolean inline = vLen <= BTreeNode.inlineMax(pageSize);
     int field = inline ? vLen : BTreeNode.OVERFLOW;
-    int room = BTreeNode.inlineBytes(field);
+    int inlineBytes = BTreeNode.inlineBytes(field);
     Level leaf = levels.get(0);
-    int bytes = NodeEditor.leafEntryBytes(0, len, room);
-    if (!takes(leaf, key, off, len, bytes)) {
+    int bytes = NodeEditor.leafEntryBytes(0, len, inlineBytes);
+    if (!fits(leaf, key, off, len, bytes)) {
       closeLeaf(leaf, leaf.pending.count(), key, off, len);
     }
     long chain = inline ? 0 : writeChain(value, vOff, vLen);
     PendingNode pending = leaf.pending;
-    int at = pending.add(key, off, len, field, room, 0);
+    int at = pending.add(key, off, len, field, inlineBytes, 0);
     if (inline) {
       Mem.copy(value, vOff, pending.bytes(), at, vLen);
     } else {
@@ -244,7 +244,7 @@ public final class BulkLoader implements AutoCloseable {
   }
 
   /** Whether a node has room for one more entry, whose key would be its high fence. */
-  private boolean takes(Level level, MemorySegment key, long off, int len, int bytes) {
+  private boolean fits(Level level, MemorySegment key, long off, int len, int bytes) {
     boolean leaf = level.level == 0;
     PendingNode pending = level.pending;
     if (pending.count() == 0) {
@@ -309,7 +309,7 @@ public final class BulkLoader implements AutoCloseable {
     } else {
       LatchErrorGuard.release(pool, frame, true, thrown);
     }
-    return LatchErrorGuard.meaning(pool, tree.rootPid(), thrown);
+    return LatchErrorGuard.rethrow(pool, tree.rootPid(), thrown);
   }
 
   private long pageSpace() {
@@ -400,7 +400,7 @@ public final class BulkLoader implements AutoCloseable {
     Level parent = parent(level);
     int length = separator.length();
     int bytes = NodeEditor.innerEntryBytes(0, length);
-    if (!takes(parent, separator.segment(), 0, length, bytes)) {
+    if (!fits(parent, separator.segment(), 0, length, bytes)) {
       // The recursion overwrites the separator; level.low keeps it.
       closeInner(parent, parent.pending.count());
     }

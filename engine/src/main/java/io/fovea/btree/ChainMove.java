@@ -53,7 +53,7 @@ public final class ChainMove {
   private long used;
 
   private int length;
-  private long firstWas;
+  private long previousFirst;
 
   /**
    * Prepares to move pages with ids of {@code from} or higher. The new pages come from {@link
@@ -104,13 +104,13 @@ public final class ChainMove {
     if (length < 0) {
       return false; // no longer a long value, or removed
     }
-    firstWas = pids.get(0);
-    long before = firstWas;
+    previousFirst = pids.get(0);
+    long before = previousFirst;
     for (int i = 1; i < pids.size() && !isOver(); i++) {
       long pid = pids.get(i);
       before = pid < from ? pid : moved(key, off, len, p, before, pid, i, log);
     }
-    return firstWas >= from && !isOver();
+    return previousFirst >= from && !isOver();
   }
 
   /** Moves a page of the chain; returns its new page id. */
@@ -146,8 +146,8 @@ public final class ChainMove {
     }
     int latched = 1;
     boolean changed = false;
-    boolean whole = false;
-    long looked = pid;
+    boolean complete = false;
+    long examined = pid;
     try {
       if (change.tryLatch(previous, before)) {
         latched = 2;
@@ -158,12 +158,12 @@ public final class ChainMove {
             long base = pool.base(old);
             long previousBase = pool.base(previous);
             requirePart(base, index);
-            looked = before;
+            examined = before;
             requirePart(previousBase, index - 1);
             changed = true;
             copy(pages, base, pages, pool.base(fresh));
             Mem.putLong(pages, previousBase + OverflowChain.NEXT, to);
-            whole = true;
+            complete = true;
             change.append(log, pid, fresh, previous, StructureRecord.NONE);
             used = to;
           }
@@ -171,16 +171,16 @@ public final class ChainMove {
       }
     } catch (Throwable t) {
       if (latched > 3) {
-        LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, complete, changed, t);
       }
       if (latched > 2) {
-        LatchErrorGuard.releaseWhole(pool, old, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, old, complete, changed, t);
       }
       if (latched > 1) {
-        LatchErrorGuard.releaseWhole(pool, previous, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, previous, complete, changed, t);
       }
       LatchErrorGuard.release(pool, leaf.frame, false, t);
-      throw LatchErrorGuard.meaning(pool, looked, t);
+      throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (latched < 4) {
       if (latched > 2) {
@@ -228,13 +228,13 @@ public final class ChainMove {
     log.grant(change.space);
     TreeScratch scratch = change.scratches.take();
     try {
-      int frame = pool.fixShared(firstWas);
+      int frame = pool.fixShared(previousFirst);
       try {
         long base = pool.base(frame);
         requirePart(base, 0);
         copy(pages, base, scratch.page, 0);
       } catch (IndexOutOfBoundsException e) {
-        throw TreeDamage.offsets(pool, firstWas, e);
+        throw TreeDamage.offsets(pool, previousFirst, e);
       } finally {
         pool.releaseShared(frame);
       }
@@ -248,16 +248,16 @@ public final class ChainMove {
     long to = spare.get(spare.size() - 1);
     int fresh = pool.fixExclusive(to); // no other thread knows it
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     try {
       changed = true;
       copy(page, 0, pages, pool.base(fresh));
-      whole = true;
+      complete = true;
       StructureRecord.append(
           pool, log, RecordType.CHAIN, 0, fresh, StructureRecord.NONE, StructureRecord.NONE);
     } catch (Throwable t) {
-      LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
-      throw LatchErrorGuard.meaning(pool, to, t);
+      LatchErrorGuard.releaseWhole(pool, fresh, complete, changed, t);
+      throw LatchErrorGuard.rethrow(pool, to, t);
     }
     pool.releaseExclusive(fresh);
     return to;
@@ -275,8 +275,8 @@ public final class ChainMove {
   }
 
   /** Returns the previous first page. */
-  public long firstWas() {
-    return firstWas;
+  public long previousFirst() {
+    return previousFirst;
   }
 
   /** Returns the length of the value. */

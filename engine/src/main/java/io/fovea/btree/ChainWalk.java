@@ -81,11 +81,11 @@ public final class ChainWalk {
         long stub = scan.valueOffset(slot);
         MemorySegment s = scan.segment();
         int n = OverflowChain.pages(pool.pageSize(), OverflowChain.stubLength(s, stub));
-        int looked = follow(OverflowChain.stubPid(s, stub), n, from);
-        if (looked < 0) {
+        int visited = follow(OverflowChain.stubPid(s, stub), n, from);
+        if (visited < 0) {
           return true;
         }
-        left -= looked;
+        left -= visited;
       }
       if (--left < 0) {
         if (scan.to() > scan.from()) {

@@ -87,7 +87,7 @@ final class Descent {
     this.treeId = treeId;
     this.rootPid = rootPid;
     this.rootFrame = pool.predict(rootPid);
-    this.hinted = pool.hinted();
+    this.hinted = pool.usesFrameHints();
   }
 
   BufferPool pool() {
@@ -130,15 +130,15 @@ final class Descent {
     }
     try {
       // The expected level: that of the root, then one less per step.
-      int expected = BTreeNode.kindLevel(BTreeNode.kind(s, (long) frame << pageShift));
+      int expected = BTreeNode.levelOfKind(BTreeNode.kind(s, (long) frame << pageShift));
       for (int depth = 1; ; depth++, expected--) {
         long base = (long) frame << pageShift;
         int kind = BTreeNode.kind(s, base);
-        int found = BTreeNode.kindLevel(kind);
-        if (!BTreeNode.kindInner(kind) || found <= level || found != expected) {
+        int found = BTreeNode.levelOfKind(kind);
+        if (!BTreeNode.isInnerKind(kind) || found <= level || found != expected) {
           p.pageAccesses += depth;
           p.childSteps += depth - 1;
-          return BTreeNode.kindLeaf(kind) && (level | found | expected) == 0
+          return BTreeNode.isLeafKind(kind) && (level | found | expected) == 0
               ? enterChild(key, off, len, p, frame, version, pid)
               : arriveInner(key, off, len, after, level, expected, p, frame, version, pid);
         }
@@ -216,7 +216,7 @@ final class Descent {
       long pid) {
     long base = (long) frame << pageShift;
     int kind = BTreeNode.kind(pages, base);
-    if (!BTreeNode.kindInner(kind) || BTreeNode.kindLevel(kind) != level || expected != level) {
+    if (!BTreeNode.isInnerKind(kind) || BTreeNode.levelOfKind(kind) != level || expected != level) {
       return handleUnexpectedPage(level, expected, p, frame, version, pid);
     }
     int found = NodeSearch.searchInner(pages, base, pageSize, key, off, len);

@@ -187,7 +187,7 @@ public final class KeyLocationCache {
    */
   public boolean find(
       BTree tree, long hash, MemorySegment key, long off, int len, Position p, int bytes) {
-    point(hash, p);
+    setLocation(hash, p);
     int known = validate(tree, key, off, len, p, bytes);
     if (known < 0) {
       tree.find(key, off, len, p);
@@ -198,7 +198,7 @@ public final class KeyLocationCache {
   /**
    * Sets a position to the cached location of a key; clears it and returns false if there is none.
    */
-  private boolean point(long hash, Position p) {
+  private boolean setLocation(long hash, Position p) {
     long way = findWay(hash);
     if (way == 0) {
       p.clear();
@@ -217,8 +217,8 @@ public final class KeyLocationCache {
    * Sets a position to the cached location, in the predicted frame, as a hint for {@link
    * BTree#locate}; clears it if there is none.
    */
-  public void guess(BTree tree, long hash, Position p) {
-    if (point(hash, p)) {
+  public void setHint(BTree tree, long hash, Position p) {
+    if (setLocation(hash, p)) {
       p.frame = tree.pool().predict(p.pid);
     }
   }
@@ -283,7 +283,7 @@ public final class KeyLocationCache {
     } else if (into < 0) {
       // Varies the way: two keys that always chose the same one would evict each other forever,
       // next to ways that are never read.
-      into = (int) ((hash ^ p.remembered) * 0x9E37_79B9_7F4A_7C15L >>> -WAYS_SHIFT);
+      into = (int) ((hash ^ p.cachedLocationLookups) * 0x9E37_79B9_7F4A_7C15L >>> -WAYS_SHIFT);
       countOverwrite(hash, set);
     }
     Mem.putLongOpaque(sets, set + ((long) into * Long.BYTES), way);
@@ -302,7 +302,7 @@ public final class KeyLocationCache {
    * 0 if there is none; the result depends on the loads.
    */
   long predict(BTree tree, long hash, Position p) {
-    if (!point(hash, p)) {
+    if (!setLocation(hash, p)) {
       return 0;
     }
     BufferPool pool = tree.pool();
@@ -329,7 +329,7 @@ public final class KeyLocationCache {
    * needed.
    */
   int validate(BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
-    p.remembered++;
+    p.cachedLocationLookups++;
     if (p.pid == 0) {
       return -1;
     }

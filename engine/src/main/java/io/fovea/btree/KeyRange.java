@@ -31,7 +31,7 @@ public record KeyRange(
    * Returns the range with its ends cut to at most {@code keyMax} bytes. A low end that was cut is
    * excluded, and a high end that was cut is included.
    */
-  public KeyRange within(int keyMax) {
+  public KeyRange truncatedTo(int keyMax) {
     if (lowLength <= keyMax && highLength <= keyMax) {
       return this;
     }

@@ -20,10 +20,10 @@ final class LatchErrorGuard {
    * Releases one page, which may have {@code changed}, and throws {@code thrown} or the damage it
    * stands for.
    */
-  static RuntimeException one(
+  static RuntimeException releaseAndThrow(
       BufferPool pool, int frame, long pid, boolean changed, Throwable thrown) {
     release(pool, frame, changed, thrown);
-    return meaning(pool, pid, thrown);
+    return rethrow(pool, pid, thrown);
   }
 
   /**
@@ -32,8 +32,8 @@ final class LatchErrorGuard {
    * and readers see a sound tree.
    */
   static void releaseWhole(
-      BufferPool pool, int frame, boolean whole, boolean changed, Throwable t) {
-    if (whole && t instanceof RuntimeException) {
+      BufferPool pool, int frame, boolean complete, boolean changed, Throwable t) {
+    if (complete && t instanceof RuntimeException) {
       pool.releaseExclusive(frame);
     } else {
       release(pool, frame, changed, t);
@@ -43,14 +43,14 @@ final class LatchErrorGuard {
   /** Releases one of several pages; throws nothing. */
   static void release(BufferPool pool, int frame, boolean changed, Throwable thrown) {
     if (changed) {
-      pool.stopping().stopAndRelease(frame, thrown);
+      pool.poolStop().stopAndRelease(frame, thrown);
     } else {
       pool.releaseExclusiveUnchanged(frame);
     }
   }
 
   /** Throws {@code thrown}; an offset that leads out of a latched page is reported as damage. */
-  static RuntimeException meaning(BufferPool pool, long pid, Throwable thrown) {
+  static RuntimeException rethrow(BufferPool pool, long pid, Throwable thrown) {
     if (thrown instanceof IndexOutOfBoundsException e) {
       throw TreeDamage.offsets(pool, pid, e);
     }

@@ -82,7 +82,7 @@ public final class LeafRun {
   }
 
   /** Returns whether there are {@link #CHANGES_MAX} changes. */
-  public boolean full() {
+  public boolean isFull() {
     return size == CHANGES_MAX;
   }
 
@@ -147,7 +147,7 @@ public final class LeafRun {
     int tried = 0;
     while (done < size) {
       int i = done;
-      long why = oneLeaf(tree, writer, p, log);
+      long why = changeLeaf(tree, writer, p, log);
       if (why == REFUSED) {
         return false;
       }
@@ -168,7 +168,7 @@ public final class LeafRun {
    * Latches the leaf of the next change, and makes as many changes in it as belong there. Returns
    * the reason why it stopped.
    */
-  private long oneLeaf(BTree tree, LeafWriter writer, Position p, LogSession log) {
+  private long changeLeaf(BTree tree, LeafWriter writer, Position p, LogSession log) {
     BufferPool pool = tree.pool();
     int first = done;
     long why = 0;
@@ -178,7 +178,10 @@ public final class LeafRun {
     try {
       long base = pool.base(frame);
       do {
-        why = done == first || here(tree, base, p) ? change(tree, writer, base, p) : OTHER_LEAF;
+        why =
+            done == first || belongsHere(tree, base, p)
+                ? change(tree, writer, base, p)
+                : OTHER_LEAF;
       } while (why >= 0 && done < size);
       if (done > first) {
         writer.release(frame, p, log);
@@ -193,7 +196,7 @@ public final class LeafRun {
   }
 
   /** Whether the next change belongs to this leaf; sets the position if so. */
-  private boolean here(BTree tree, long base, Position p) {
+  private boolean belongsHere(BTree tree, long base, Position p) {
     int i = done;
     int key = keys[i];
     if (key == keys[i - 1] && keyLengths[i] == keyLengths[i - 1]) {
@@ -273,13 +276,13 @@ public final class LeafRun {
     if (half || done == first) {
       boolean spoilt = half;
       half = false;
-      throw LatchErrorGuard.one(pool, frame, p.pid, spoilt, t);
+      throw LatchErrorGuard.releaseAndThrow(pool, frame, p.pid, spoilt, t);
     }
     try {
       writer.release(frame, p, log);
     } catch (Throwable again) {
-      throw LatchErrorGuard.one(pool, frame, p.pid, true, again);
+      throw LatchErrorGuard.releaseAndThrow(pool, frame, p.pid, true, again);
     }
-    throw LatchErrorGuard.meaning(pool, p.pid, t);
+    throw LatchErrorGuard.rethrow(pool, p.pid, t);
   }
 }

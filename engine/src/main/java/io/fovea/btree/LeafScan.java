@@ -79,7 +79,7 @@ public final class LeafScan {
   private long pageLsn;
 
   /** Receives each copied leaf; may be null. */
-  private @Nullable LeafVersions noted;
+  private @Nullable LeafVersions versions;
 
   /** Creates a scan whose memory the garbage collector frees. */
   public LeafScan() {
@@ -127,8 +127,8 @@ public final class LeafScan {
    * leaves without keys in range; null for none. Together the leaves cover everything that the scan
    * passes, without gaps.
    */
-  public void note(@Nullable LeafVersions into) {
-    noted = into;
+  public void collectVersions(@Nullable LeafVersions into) {
+    versions = into;
   }
 
   /** Frees the memory; {@link #seek} allocates it again. */
@@ -180,7 +180,7 @@ public final class LeafScan {
     boolean more = !fresh;
     if (more) {
       if (from < to) {
-        rememberLast();
+        startAfterLast();
         passed = 0;
       }
       if (end) {
@@ -188,7 +188,7 @@ public final class LeafScan {
         to = 0;
         return false;
       }
-      pass();
+      addPassed();
     }
     takeBoundary();
     for (int i = 0; ; ) {
@@ -208,7 +208,7 @@ public final class LeafScan {
       if (end) {
         return false;
       }
-      pass();
+      addPassed();
       takeBoundary();
       i = 0;
     }
@@ -239,22 +239,22 @@ public final class LeafScan {
 
   /** Copies again what follows a key of the current copy. Returns false if nothing follows it. */
   public boolean reloadAfter(int slot) {
-    remember(slot);
+    startAfter(slot);
     return reload();
   }
 
   /** Marks all keys up to the last one as returned. */
-  private void rememberLast() {
-    remember(descending ? from : to - 1);
+  private void startAfterLast() {
+    startAfter(descending ? from : to - 1);
   }
 
-  private void remember(int slot) {
+  private void startAfter(int slot) {
     start.setLength(copyKey(slot, start.segment(), 0));
     inclusive = false;
   }
 
   /** Adds the leaf to those that {@link #stillValid} covers. */
-  private void pass() {
+  private void addPassed() {
     if (descending) {
       return;
     }
@@ -281,15 +281,15 @@ public final class LeafScan {
 
   /** Copies the leaf that was found; false if it changed meanwhile. */
   private boolean take(BTree t, int attempt) {
-    boolean whole;
+    boolean valid;
     try {
-      whole = copy(t);
+      valid = copy(t);
     } finally {
       if (attempt >= COPIES) {
         t.releaseShared(leaf);
       }
     }
-    if (!whole) {
+    if (!valid) {
       return false;
     }
     try {
@@ -328,12 +328,12 @@ public final class LeafScan {
 
   /** Finds the slots in range and the boundary. */
   private void findRange() {
-    int behind = leaf.slot + (leaf.found ? 1 : 0);
+    int nextSlot = leaf.slot + (leaf.found ? 1 : 0);
     if (descending) {
       from = 0;
-      to = fresh && !inclusive ? leaf.slot : behind;
+      to = fresh && !inclusive ? leaf.slot : nextSlot;
     } else {
-      from = fresh && inclusive ? leaf.slot : behind;
+      from = fresh && inclusive ? leaf.slot : nextSlot;
       to = BTreeNode.leafCount(page, 0, pageSize);
     }
     int fence = descending ? BTreeNode.low(page, 0) : BTreeNode.high(page, 0);
@@ -371,7 +371,7 @@ public final class LeafScan {
       return false;
     }
     pageLsn = Math.max(pageLsn, PageHeader.pageLsn(page, 0));
-    LeafVersions n = noted;
+    LeafVersions n = versions;
     if (n != null) {
       n.add(leaf.frame, leaf.version);
     }

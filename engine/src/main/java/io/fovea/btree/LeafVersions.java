@@ -11,7 +11,7 @@ import java.util.Arrays;
  * that was moved, or evicted and loaded again, has another version.
  *
  * <p>Used by one thread. Grows with each leaf that a scan copies while the list is set by {@link
- * LeafScan#note}.
+ * LeafScan#collectVersions}.
  */
 public final class LeafVersions {
   private static final int INITIAL = 64;

@@ -110,7 +110,7 @@ final class LeafWriter {
         p.set(frame, pool.heldVersion(frame), pid, found >>> 1, (found & 1) != 0);
       }
     } catch (Throwable t) {
-      throw LatchErrorGuard.one(pool, frame, pid, false, t);
+      throw LatchErrorGuard.releaseAndThrow(pool, frame, pid, false, t);
     }
     if (!right) {
       pool.releaseExclusiveUnchanged(frame);
@@ -132,12 +132,12 @@ final class LeafWriter {
   }
 
   private static boolean located(LogSession log) {
-    return !log.logging() || log.recLsn() > 0 && log.pageLsn() > log.recLsn();
+    return !log.isLogging() || log.recLsn() > 0 && log.pageLsn() > log.recLsn();
   }
 
   /** Rejects changes of chains if the caller has already written the record. */
   private static void requireNoLog(LogSession log) {
-    if (log.logging()) {
+    if (log.isLogging()) {
       throw new IllegalStateException(
           "The change writes or frees a long value, whose pages its log record must list: "
               + "use writeChain and chain, then upsertChain, upsertInline or remove.");
@@ -198,7 +198,7 @@ final class LeafWriter {
           release(frame, p, log);
         }
       } catch (Throwable t) {
-        throw LatchErrorGuard.one(pool, frame, p.pid, changed, t);
+        throw LatchErrorGuard.releaseAndThrow(pool, frame, p.pid, changed, t);
       }
       if (at >= 0) {
         longs.free(chain);
@@ -239,7 +239,7 @@ final class LeafWriter {
       int inlineBytes,
       LogSession log) {
     if (tried == SPLITS_MAX) {
-      throw TreeDamage.of(pool, p.pid, "splits that made no room in a leaf", 1, tried);
+      throw TreeDamage.of(pool, p.pid, "splits needed to insert into a leaf", 1, tried);
     }
     splitter.splitLeaf(p.pid, key, off, len, inlineBytes, log);
   }
@@ -292,7 +292,7 @@ final class LeafWriter {
           release(frame, p, log);
         }
       } catch (Throwable t) {
-        throw LatchErrorGuard.one(pool, frame, p.pid, changed, t);
+        throw LatchErrorGuard.releaseAndThrow(pool, frame, p.pid, changed, t);
       }
       if (at >= 0) {
         return old;
@@ -433,11 +433,11 @@ final class LeafWriter {
       changed = true;
       NodeEditor.noteRemove(s, base, p.slot);
       NodeEditor.removeLeaf(s, base, pageSize, p.slot);
-      underfull = Merger.underfull(s, base, pageSize, true);
+      underfull = Merger.isUnderfull(s, base, pageSize, true);
       p.found = false;
       release(frame, p, log);
     } catch (Throwable t) {
-      throw LatchErrorGuard.one(pool, frame, pid, changed, t);
+      throw LatchErrorGuard.releaseAndThrow(pool, frame, pid, changed, t);
     }
     longs.free(chain);
     if (underfull && merge && pid != descent.rootPid()) {
@@ -448,7 +448,7 @@ final class LeafWriter {
         // prevents the merge; a thread that needs it gets the error.
         return true;
       } catch (VirtualMachineError e) {
-        if (pool.stopping().stopped() != null) {
+        if (pool.poolStop().stopped() != null) {
           throw e;
         }
         return true; // nothing was merged
@@ -482,11 +482,11 @@ final class LeafWriter {
           return true;
         }
       } catch (Throwable t) {
-        throw LatchErrorGuard.one(pool, frame, p.pid, changed, t);
+        throw LatchErrorGuard.releaseAndThrow(pool, frame, p.pid, changed, t);
       }
     }
     pool.releaseExclusiveUnchanged(frame);
-    return to == IN_CHAIN && !log.logging() && patchLong(key, off, len, at, bytes, bOff, bLen, p);
+    return to == IN_CHAIN && !log.isLogging() && patchLong(key, off, len, at, bytes, bOff, bLen, p);
   }
 
   /**

@@ -63,12 +63,12 @@ final class LongValues {
     this.possible = possible;
   }
 
-  boolean possible() {
+  boolean arePossible() {
     return possible;
   }
 
   /** Declares that there are no long values and never were. */
-  void none() {
+  void declareNone() {
     possible = false;
   }
 
@@ -190,7 +190,7 @@ final class LongValues {
    * @throws StorageFullException if the close of the database ends a commit on a full disk
    */
   void free(LongList pids, LogSession log) {
-    UnfreedChain chain = log.logging() ? null : unfreed.poll();
+    UnfreedChain chain = log.isLogging() ? null : unfreed.poll();
     for (int i = pids.size() - 1; i >= 0; i--) {
       if (!tryFree(pids.get(i), log)) {
         // The list may contain several chains, so each page becomes a separate entry.
@@ -264,7 +264,7 @@ final class LongValues {
       }
       next = Mem.getLong(pages, base + OverflowChain.NEXT);
     } catch (Throwable t) {
-      throw LatchErrorGuard.one(pool, frame, pid, false, t);
+      throw LatchErrorGuard.releaseAndThrow(pool, frame, pid, false, t);
     }
     pool.free(frame, log);
     return next;

@@ -29,13 +29,13 @@ import java.util.Arrays;
  * device.
  *
  * <pre>
- *   putAside(i)                      defers a key whose page is not resident or being loaded
+ *   defer(i)                         defers a key whose page is not resident or being loaded
  *   resumeDeferred(tree, more)       reads pages of deferred keys, and continues with
  *                                    up to WIDTH of those whose pages have arrived
  *   number(i), hint(i)               the number of the key at i, and its hint
  *   finish()                         at the end, or after an exception
  *
- *   deferred ──room for a read──► reading: 64 at most ──page arrived──► found, or deferred again
+ *   deferred ──a read may start──► reading: 64 at most ──page arrived──► found, or deferred again
  * </pre>
  *
  * <p>As many reads as possible are in flight, completing in any order, as long as there are keys.
@@ -229,7 +229,7 @@ public final class Lookahead {
    * wait for that one page. Returns false if no page is missing, so it can be looked up at its
    * {@link #hint}, or if it was deferred too often.
    */
-  public boolean putAside(int i) {
+  public boolean defer(int i) {
     long pid = missing[i];
     if (pid == 0 || rounds[i] == ROUNDS_MAX) {
       return false;
@@ -240,12 +240,12 @@ public final class Lookahead {
   }
 
   /** Returns whether there are deferred keys, with or without reads. */
-  public boolean hasAside() {
-    return deferredKeys.size > 0 || reads.busy();
+  public boolean hasDeferred() {
+    return deferredKeys.size > 0 || reads.isBusy();
   }
 
   /** Returns whether another eight deferred keys might not fit: call {@link #resumeDeferred}. */
-  public boolean deferredFull() {
+  public boolean isDeferredFull() {
     return deferredKeys.size > ENOUGH;
   }
 
@@ -258,7 +258,7 @@ public final class Lookahead {
     BufferPool pool = tree.pool();
     size = 0;
     begin(pool);
-    reads.drive(!more || deferredFull());
+    reads.drive(!more || isDeferredFull());
     for (int slot = reads.take(); slot >= 0; slot = size < WIDTH ? reads.take() : -1) {
       proceed(pool, slot);
     }
@@ -419,10 +419,10 @@ public final class Lookahead {
   public void count(Position into) {
     for (Position p : hints) {
       into.pageAccesses += p.pageAccesses;
-      into.remembered += p.remembered;
+      into.cachedLocationLookups += p.cachedLocationLookups;
       into.cachedLocationsRight += p.cachedLocationsRight;
       p.pageAccesses = 0;
-      p.remembered = 0;
+      p.cachedLocationLookups = 0;
       p.cachedLocationsRight = 0;
     }
   }

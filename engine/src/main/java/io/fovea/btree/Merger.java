@@ -35,7 +35,7 @@ final class Merger {
   }
 
   /** Whether a node should now try to merge. */
-  static boolean underfull(MemorySegment s, long base, int pageSize, boolean leaf) {
+  static boolean isUnderfull(MemorySegment s, long base, int pageSize, boolean leaf) {
     int count = BTreeNode.count(s, base);
     return (count & count - 1) == 0 && BTreeNode.used(s, base, pageSize, leaf) < pageSize >>> 2;
   }
@@ -147,10 +147,10 @@ final class Merger {
     }
     int latched = 1;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     int result = StructureChange.AGAIN;
     long next = 0;
-    long looked = parent.pid;
+    long examined = parent.pid;
     try {
       if (change.tryLatch(left, leftPid)) {
         latched = 2;
@@ -160,9 +160,9 @@ final class Merger {
           long rightBase = pool.base(right);
           next = level == 0 ? BTreeNode.next(s, rightBase) : 0;
           NodeCheck.parent(s, parentBase, pageSize, level + 1, treeId);
-          looked = rightPid;
+          examined = rightPid;
           NodeCheck.node(s, rightBase, pageSize, level, treeId);
-          looked = leftPid;
+          examined = leftPid;
           NodeCheck.node(s, leftBase, pageSize, level, treeId);
           NodeCheck.child(s, parentBase, slot, leftBase, pageSize, scratch.key);
           NodeCheck.child(s, parentBase, slot + 1, rightBase, pageSize, scratch.key);
@@ -176,9 +176,9 @@ final class Merger {
             NodeEditor.removeInner(s, parentBase, pageSize, slot);
             NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left, parent.frame));
             NodeEditor.makeHeads(s, parentBase);
-            parent.found = underfull(s, parentBase, pageSize, false);
+            parent.found = isUnderfull(s, parentBase, pageSize, false);
             scratch.emptied = level == 0 && BTreeNode.count(s, leftBase) == 0 ? leftPid : 0;
-            whole = true;
+            complete = true;
             change.append(log, rightPid, left, parent.frame, StructureRecord.NONE);
             result = StructureChange.DONE;
           }
@@ -186,13 +186,13 @@ final class Merger {
       }
     } catch (Throwable t) {
       if (latched > 2) {
-        LatchErrorGuard.releaseWhole(pool, right, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, right, complete, changed, t);
       }
       if (latched > 1) {
-        LatchErrorGuard.releaseWhole(pool, left, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, left, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
-      throw LatchErrorGuard.meaning(pool, looked, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, complete, changed, t);
+      throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (result != StructureChange.DONE) {
       if (latched > 2) {
@@ -365,7 +365,7 @@ final class Merger {
     }
     boolean both = false;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     try {
       both = change.tryLatch(frame, child);
       if (both) {
@@ -385,15 +385,15 @@ final class Merger {
           NodeEditor.setPrev(s, base, 0);
         }
         pool.swizzling().setParent(root);
-        whole = true;
+        complete = true;
         change.append(log, child, root, StructureRecord.NONE, StructureRecord.NONE);
       }
     } catch (Throwable t) {
       if (both) {
-        LatchErrorGuard.releaseWhole(pool, frame, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, frame, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, root, whole, changed, t);
-      throw LatchErrorGuard.meaning(pool, child, t);
+      LatchErrorGuard.releaseWhole(pool, root, complete, changed, t);
+      throw LatchErrorGuard.rethrow(pool, child, t);
     }
     if (!both) {
       pool.releaseExclusiveUnchanged(root);

@@ -84,7 +84,7 @@ final class NodeCheck {
         throw new NodeDamage(
             "length of a key in a node", keyMax, prefix + BTreeNode.suffixLength(slot));
       }
-      if (BTreeNode.paddingIsWrong(slot)) {
+      if (BTreeNode.hasWrongPadding(slot)) {
         throw new NodeDamage("padding of a head in a node", 0, slot >>> 32);
       }
       if (leaf || BTreeNode.tailLength(slot) > 0) {

@@ -43,8 +43,8 @@ final class NodeSearch {
   static int searchLeaf(
       MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
     long shape = BTreeNode.shape(s, base);
-    int count = Math.min(BTreeNode.shapeCount(shape), BTreeNode.leafCountMax(pageSize));
-    int prefix = Math.min(BTreeNode.shapePrefix(shape), len);
+    int count = Math.min(BTreeNode.countOfShape(shape), BTreeNode.leafCountMax(pageSize));
+    int prefix = Math.min(BTreeNode.prefixOfShape(shape), len);
     long word = word(key, off, len, len - prefix);
     long head = word >>> 32;
     long slots = base + BTreeNode.LEAF_SLOTS;
@@ -126,9 +126,9 @@ final class NodeSearch {
   static int searchInner(
       MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
     long shape = BTreeNode.shape(s, base);
-    int count = Math.min(BTreeNode.shapeCount(shape), BTreeNode.innerCountMax(pageSize));
-    int prefix = Math.min(BTreeNode.shapePrefix(shape), len);
-    if (BTreeNode.shapeOpen(shape)) {
+    int count = Math.min(BTreeNode.countOfShape(shape), BTreeNode.innerCountMax(pageSize));
+    int prefix = Math.min(BTreeNode.prefixOfShape(shape), len);
+    if (BTreeNode.isOpenShape(shape)) {
       int c = comparePrefix(s, base, pageSize, key, off, len);
       if (c != 0) {
         return c > 0 ? 0 : count << 1;
@@ -340,12 +340,12 @@ final class NodeSearch {
     int high = BTreeNode.high(s, base);
     int lowBytes = BTreeNode.fenceBytes(low, pageSize);
     long highAt = base + BTreeNode.highAt(s, base, pageSize);
-    int least = after ? 0 : 1;
+    int min = after ? 0 : 1;
     return (high == BTreeNode.NONE
             || Mem.compare(s, highAt, BTreeNode.fenceBytes(high, pageSize), key, off, len)
-                >= 1 - least)
+                >= 1 - min)
         && (low == BTreeNode.NONE
-            || Mem.compare(key, off, len, s, highAt - lowBytes, lowBytes) >= least);
+            || Mem.compare(key, off, len, s, highAt - lowBytes, lowBytes) >= min);
   }
 
   // ------------------------------------------------------------------------- hints, single keys
@@ -365,17 +365,17 @@ final class NodeSearch {
       MemorySegment key,
       long off,
       int len) {
-    if (!BTreeNode.kindLeaf(BTreeNode.kind(s, base)) || PageHeader.treeId(s, base) != treeId) {
+    if (!BTreeNode.isLeafKind(BTreeNode.kind(s, base)) || PageHeader.treeId(s, base) != treeId) {
       return -1;
     }
     long shape = BTreeNode.shape(s, base);
-    int prefix = Math.min(BTreeNode.shapePrefix(shape), BTreeNode.keyMax(pageSize));
+    int prefix = Math.min(BTreeNode.prefixOfShape(shape), BTreeNode.keyMax(pageSize));
     int low = (int) (shape >>> BTreeNode.LOW_SHIFT) & 0xFFFF;
     int high = (int) (shape >>> BTreeNode.HIGH_SHIFT) & 0xFFFF;
     int highBytes = BTreeNode.fenceBytes(high, pageSize);
     long highAt = base + pageSize - (high == BTreeNode.NONE ? prefix : highBytes);
     if (hint >= 0
-        && hint < Math.min(BTreeNode.shapeCount(shape), BTreeNode.leafCountMax(pageSize))
+        && hint < Math.min(BTreeNode.countOfShape(shape), BTreeNode.leafCountMax(pageSize))
         && len >= prefix) {
       int suffix = len - prefix;
       long entry =
@@ -436,7 +436,7 @@ final class NodeSearch {
     if (len < prefix || !Mem.equal(s, highAt, prefix, key, off, prefix)) {
       return -1;
     }
-    int count = Math.min(BTreeNode.shapeCount(shape), BTreeNode.leafCountMax(pageSize));
+    int count = Math.min(BTreeNode.countOfShape(shape), BTreeNode.leafCountMax(pageSize));
     long word = word(key, off, len, len - prefix);
     int slot = absent(hint);
     if (hint >= -1 || !isGap(s, base, slot, count, word, key, off + prefix, len - prefix)) {

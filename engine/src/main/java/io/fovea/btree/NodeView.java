@@ -34,11 +34,6 @@ public final class NodeView {
     return this;
   }
 
-  /** Returns whether the page is a leaf or an inner node. */
-  public boolean isNode() {
-    return leaf || BTreeNode.isInner(page, 0);
-  }
-
   /** Returns whether the page is a leaf. */
   public boolean isLeaf() {
     return leaf;

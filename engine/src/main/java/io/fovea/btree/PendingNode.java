@@ -57,8 +57,10 @@ final class PendingNode {
     return child[i];
   }
 
-  /** Adds an entry, and returns the offset in {@link #bytes} for {@code room} bytes of value. */
-  int add(MemorySegment key, long off, int len, int field, int room, long childPid) {
+  /**
+   * Adds an entry, and returns the offset in {@link #bytes} for {@code valueBytes} bytes of value.
+   */
+  int add(MemorySegment key, long off, int len, int field, int valueBytes, long childPid) {
     if (count == keyAt.length) {
       int more = 2 * count;
       keyAt = Arrays.copyOf(keyAt, more);
@@ -66,8 +68,8 @@ final class PendingNode {
       valueLength = Arrays.copyOf(valueLength, more);
       child = Arrays.copyOf(child, more);
     }
-    if ((long) used + len + room > bytes.byteSize()) {
-      MemorySegment larger = Arena.ofAuto().allocate(2 * (bytes.byteSize() + len + room), 8);
+    if ((long) used + len + valueBytes > bytes.byteSize()) {
+      MemorySegment larger = Arena.ofAuto().allocate(2 * (bytes.byteSize() + len + valueBytes), 8);
       Mem.copy(bytes, 0, larger, 0, used);
       bytes = larger;
     }
@@ -76,12 +78,12 @@ final class PendingNode {
     keyLength[count] = len;
     valueLength[count] = field;
     child[count] = childPid;
-    used += len + room;
+    used += len + valueBytes;
     if (sumPrefix >= 0) {
       sum += entryBytes(count, sumPrefix);
     }
     count++;
-    return used - room;
+    return used - valueBytes;
   }
 
   private int entryBytes(int i, int prefix) {

@@ -67,9 +67,9 @@ public final class Position {
   public long hintsStale;
 
   /** The number of lookups in a {@link KeyLocationCache}: also a plain counter. */
-  public long remembered;
+  public long cachedLocationLookups;
 
-  /** The number of lookups in {@link #remembered} with a right answer. */
+  /** The number of lookups in {@link #cachedLocationLookups} with a right answer. */
   public long cachedLocationsRight;
 
   /** Creates a position without a hint. */

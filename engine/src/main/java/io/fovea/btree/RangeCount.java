@@ -15,8 +15,8 @@ import java.lang.foreign.MemorySegment;
  *   with bytes       the slot and the length field of each record           nanoseconds a record
  * </pre>
  *
- * <p>If two consecutive counts have the same {@link #print}, no leaf has changed between the end of
- * the first and the beginning of the second.
+ * <p>If two consecutive counts have the same {@link #fingerprint}, no leaf has changed between the
+ * end of the first and the beginning of the second.
  *
  * <p>Used by one thread.
  */
@@ -38,7 +38,7 @@ public final class RangeCount {
   private long records;
   private long bytes;
   private long leaves;
-  private long print;
+  private long fingerprint;
   private long pageLsn;
   private boolean holdsLong;
 
@@ -57,7 +57,7 @@ public final class RangeCount {
   /** Prepares a count. */
   public RangeCount(BTree tree, KeyRange range) {
     this.tree = tree;
-    this.range = range.within(tree.maxKeySize());
+    this.range = range.truncatedTo(tree.maxKeySize());
     this.descent = tree.descent();
     this.pool = tree.pool();
     this.pages = pool.pages();
@@ -74,7 +74,7 @@ public final class RangeCount {
     if (leaves == 0 || range.highLength() < 0) {
       return true;
     }
-    KeyRange of = range.within(tree.maxKeySize());
+    KeyRange of = range.truncatedTo(tree.maxKeySize());
     Position low = new Position();
     Position high = new Position();
     Descent descent = tree.descent();
@@ -105,8 +105,8 @@ public final class RangeCount {
   }
 
   /** Returns a fingerprint that almost certainly differs if a leaf of the range has changed. */
-  public long print() {
-    return print;
+  public long fingerprint() {
+    return fingerprint;
   }
 
   /** Returns the largest LSN of the leaves. */
@@ -123,16 +123,16 @@ public final class RangeCount {
   }
 
   /**
-   * Counts the records, or returns false once there are more than {@code most}. Calls {@code more},
+   * Counts the records, or returns false once there are more than {@code max}. Calls {@code more},
    * which may throw, now and then with nothing latched.
    *
    * @throws CorruptionException if a page is damaged
    */
-  public boolean run(boolean withBytes, long most, Runnable more) {
+  public boolean run(boolean withBytes, long max, Runnable more) {
     records = 0;
     bytes = 0;
     leaves = 0;
-    print = 0;
+    fingerprint = 0;
     pageLsn = 0;
     holdsLong = false;
     fresh = true;
@@ -146,11 +146,11 @@ public final class RangeCount {
       records += leafRecords;
       bytes += leafBytes;
       leaves += leafWhole ? 1 : 0;
-      print = (print ^ leafPrint) * MIX;
+      fingerprint = (fingerprint ^ leafPrint) * MIX;
       pageLsn = Math.max(pageLsn, leafLsn);
       holdsLong |= leafLong;
       fresh = false;
-      if (records > most) {
+      if (records > max) {
         return false;
       }
       if ((n & 0xFF) == 0) {
@@ -165,10 +165,10 @@ public final class RangeCount {
     for (int i = 0; ; i++) {
       boolean held = i >= TRIES;
       find(held);
-      boolean whole = false;
+      boolean valid = false;
       try {
         read();
-        whole = held || tree.valid(p);
+        valid = held || tree.valid(p);
       } catch (IndexOutOfBoundsException e) {
         if (held) {
           throw TreeDamage.offsets(pool, p.pid, e);
@@ -179,7 +179,7 @@ public final class RangeCount {
           tree.releaseShared(p);
         }
       }
-      if (whole) {
+      if (valid) {
         advance();
         return;
       }

@@ -85,7 +85,7 @@ public final class RangeCut {
    */
   public RangeCut(BTree tree, KeyRange range, LogSession log) {
     this.tree = tree;
-    this.range = range.within(tree.maxKeySize());
+    this.range = range.truncatedTo(tree.maxKeySize());
     this.log = log;
     this.descent = tree.descent();
     this.change = new StructureChange(descent, tree.scratches());
@@ -106,7 +106,7 @@ public final class RangeCut {
   /** Removes the keys. May be called again after a failure. */
   public void run() {
     freeReleased();
-    toTheEnd();
+    moveToEnd();
     while (more) {
       cutUnderParent();
     }
@@ -125,7 +125,7 @@ public final class RangeCut {
     long bytes = 2L * PARENT_PAGES * pageSize;
     TreeScratch scratch = change.scratches.take();
     try {
-      toTheEnd();
+      moveToEnd();
       do {
         for (int i = 0; !locateParent(scratch.parent); i++) {
           Pause.after(i); // the parent was read inconsistently
@@ -141,7 +141,7 @@ public final class RangeCut {
   }
 
   /** Sets the position to the end of the range. */
-  private void toTheEnd() {
+  private void moveToEnd() {
     if (range.highLength() < 0) {
       // No key is above the longest key of 0xFF bytes.
       key.segment().asSlice(0, tree.maxKeySize()).fill((byte) 0xFF);
@@ -189,11 +189,11 @@ public final class RangeCut {
       merger.merge(0, firstPid, inside.segment(), 0, inside.length(), log);
     } catch (FoveaException e) {
       // An empty leaf is harmless. An unreadable sibling is reported to the thread that needs it.
-      if (pool.stopping().stopped() != null) {
+      if (pool.poolStop().stopped() != null) {
         throw e;
       }
     } catch (VirtualMachineError e) {
-      if (pool.stopping().stopped() != null) {
+      if (pool.poolStop().stopped() != null) {
         throw e;
       }
     }
@@ -283,11 +283,11 @@ public final class RangeCut {
     MemorySegment s = pages;
     int latched = 1;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     boolean done = false;
     long prev = 0;
     long next = 0;
-    long looked = parent.pid;
+    long examined = parent.pid;
     try {
       if (change.tryLatch(leaf, firstPid)) {
         latched = 2;
@@ -299,7 +299,7 @@ public final class RangeCut {
           released.add(BTreeNode.child(s, base, i));
         }
         next = last < count ? BTreeNode.child(s, base, last + 1) : 0;
-        looked = firstPid;
+        examined = firstPid;
         if (!NodeCheck.isNode(s, leafBase, 0, tree.treeId())) {
           throw new NodeDamage("level of a node", 0, PageHeader.level(s, leafBase));
         }
@@ -310,17 +310,17 @@ public final class RangeCut {
         empty(base, leafBase, count, prev, next, scratch);
         pool.swizzling().clearParents(parent.frame, first + 1, last);
         removeChildren(base, pool.reference(firstPid, leaf, parent.frame), count, scratch);
-        whole = true;
+        complete = true;
         StructureRecord.append(pool, log, released, leaf, parent.frame);
         done = true;
       }
     } catch (Throwable t) {
       released.clear();
       if (latched > 1) {
-        LatchErrorGuard.releaseWhole(pool, leaf, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, leaf, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
-      throw LatchErrorGuard.meaning(pool, looked, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, complete, changed, t);
+      throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (!done) {
       pool.releaseExclusiveUnchanged(parent.frame);
@@ -397,7 +397,7 @@ public final class RangeCut {
   private void removeRest() {
     LeafScan scan = new LeafScan();
     KeyBuffer one = inside;
-    Position place = new Position();
+    Position position = new Position();
     scan.seek(tree, range.low(), range.lowOffset(), range.lowLength(), range.lowInclusive(), false);
     boolean on = true;
     while (on && scan.load()) {
@@ -413,7 +413,7 @@ public final class RangeCut {
       }
       for (int slot = scan.from(); slot < to; slot++) {
         one.setLength(scan.copyKey(slot, one.segment(), 0));
-        tree.remove(one.segment(), 0, one.length(), true, place, log);
+        tree.remove(one.segment(), 0, one.length(), true, position, log);
       }
     }
   }

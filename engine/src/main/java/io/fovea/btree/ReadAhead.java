@@ -56,14 +56,14 @@ final class ReadAhead {
   /** Finds the leaf after a boundary, like {@link Siblings#find}. */
   void find(Descent descent, long hint, KeyBuffer boundary, boolean forward, Position q) {
     if (hint != 0 && Siblings.check(descent, hint, boundary, forward, true, q)) {
-      present();
+      countResident();
     } else if (!throughParent(descent, boundary, forward, q)) {
       descent.descendTo(boundary.segment(), 0, boundary.length(), forward, 0, q);
     }
   }
 
   /** The next leaf is resident: part of the batch, or the scan has reached resident pages. */
-  private void present() {
+  private void countResident() {
     if (coming > 0) {
       coming--;
     } else {
@@ -112,7 +112,7 @@ final class ReadAhead {
 
   private void readGroup(BufferPool pool, int leaves, PageGroup g) {
     if (pool.resident(wanted) >= 0) {
-      present();
+      countResident();
       return;
     }
     pool.begin(g, false);

@@ -16,7 +16,7 @@ import java.lang.foreign.MemorySegment;
  *             one STRUCTURE record: images of N and R. The tree is one level higher
  *   switch    catalog: the root is R    -&gt;  catalog: the root is N      R is freed
  *             one SCHEMA record of the catalog's change, with R as released; under the latch of R:
- *             {@link #latch} ─► the record is appended ─► {@link #happened}
+ *             {@link #latch} ─► the record is appended ─► {@link #publish}
  * </pre>
  *
  * <p>The first step is the reverse of what {@link Merger} does with an only child, and leaves an
@@ -50,7 +50,7 @@ import java.lang.foreign.MemorySegment;
  * <p>Used by one thread, under the schema lock.
  */
 public final class RootMove {
-  /** The log space that {@link #happened} uses. */
+  /** The log space that {@link #publish} uses. */
   public static final long SPACE = AllocatorRecord.FREE_SPACE;
 
   private final Descent descent;
@@ -138,7 +138,7 @@ public final class RootMove {
     }
     boolean both = false;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     try {
       both = change.tryLatch(fresh, page);
       if (both) {
@@ -152,15 +152,15 @@ public final class RootMove {
         NodeEditor.init(s, base, pageSize, level + 1, s, base, none, s, base, none);
         NodeEditor.setChild(s, base, 0, pool.reference(page, fresh, root));
         NodeEditor.makeHeads(s, base);
-        whole = true;
+        complete = true;
         change.append(log, 0, fresh, root, StructureRecord.NONE);
       }
     } catch (Throwable t) {
       if (both) {
-        LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, root, whole, changed, t);
-      throw LatchErrorGuard.meaning(pool, from, t);
+      LatchErrorGuard.releaseWhole(pool, root, complete, changed, t);
+      throw LatchErrorGuard.rethrow(pool, from, t);
     }
     if (!both) {
       pool.releaseExclusiveUnchanged(root);
@@ -174,8 +174,8 @@ public final class RootMove {
   // ---------------------------------------------------------------------------------- the switch
 
   /**
-   * Latches the root if it has the only child that is to become the root. If true, {@link
-   * #happened} or {@link #cancel} must follow, without waiting in between.
+   * Latches the root if it has the only child that is to become the root. If true, {@link #publish}
+   * or {@link #cancel} must follow, without waiting in between.
    */
   public boolean latch() {
     for (int i = 0; i < StructureChange.TRIES; i++) {
@@ -197,7 +197,7 @@ public final class RootMove {
    * Publishes the new root, after its record is in the log, and frees the old page. The record's
    * session has {@link #SPACE} left.
    */
-  public void happened(LogSession log) {
+  public void publish(LogSession log) {
     descent.moveRoot(to); // before the page is freed; partner of the second read in Descent.descend
     int frame = latched;
     latched = -1;

@@ -107,10 +107,10 @@ final class ShortcutDirectory {
    */
   ShortcutDirectory(String name, long maxBytes, MemoryFiles files, MappingBudget budget)
       throws RefusedException {
-    long most = Math.max(1L << DEPTH_MIN, maxBytes >>> GRANULE_SHIFT);
+    long max = Math.max(1L << DEPTH_MIN, maxBytes >>> GRANULE_SHIFT);
     this.name = name;
-    this.granulesMax = (int) Math.min(most, SLOTS_MAX);
-    int slots = (int) Math.min(SLOTS_MAX, Long.highestOneBit(most) * FAN_IN_MAX);
+    this.granulesMax = (int) Math.min(max, SLOTS_MAX);
+    int slots = (int) Math.min(SLOTS_MAX, Long.highestOneBit(max) * FAN_IN_MAX);
     this.own = new AtomicLongArray(Math.max(1, slots >>> 6));
     this.lost = new AtomicIntegerArray(slots);
     this.granules = Granules.make("fovea-locations", GRANULE_BYTES, slots, files);
@@ -192,9 +192,9 @@ final class ShortcutDirectory {
   }
 
   /** Counts overwritten ways of a granule; returns whether the mapper has work to do. */
-  boolean countOverwrites(long home, int ways) {
+  boolean countOverwrites(long wayOffset, int ways) {
     return count < granulesMax
-        && lost.addAndGet((int) (home >>> GRANULE_SHIFT), ways) > WAYS / FULL_ONE_IN;
+        && lost.addAndGet((int) (wayOffset >>> GRANULE_SHIFT), ways) > WAYS / FULL_ONE_IN;
   }
 
   /**
@@ -207,9 +207,9 @@ final class ShortcutDirectory {
       return false;
     }
     int before = depth;
-    int deeper = doubles(full) ? depth + 1 : depth;
+    int deeper = mustDouble(full) ? depth + 1 : depth;
     BitSet split = split(full, deeper);
-    if (show(deeper)) {
+    if (mapSlots(deeper)) {
       depth = deeper;
     } else {
       revertSplit(split);
@@ -223,11 +223,11 @@ final class ShortcutDirectory {
   /** Granules that are too small, at most {@link #SPLITS_A_TICK}. */
   private BitSet full() {
     BitSet full = new BitSet();
-    int room = SPLITS_A_TICK;
-    for (int g = made.nextSetBit(0); g >= 0 && room > 0; g = made.nextSetBit(g + 1)) {
+    int left = SPLITS_A_TICK;
+    for (int g = made.nextSetBit(0); g >= 0 && left > 0; g = made.nextSetBit(g + 1)) {
       if (lost.get(g) > WAYS / FULL_ONE_IN) {
         full.set(g);
-        room--;
+        left--;
       }
     }
     return full;
@@ -243,7 +243,7 @@ final class ShortcutDirectory {
   }
 
   /** Whether the directory has to double, and may. */
-  private boolean doubles(BitSet full) {
+  private boolean mustDouble(BitSet full) {
     int slots = 1 << depth;
     return 2 * slots <= Math.min((long) FAN_IN_MAX * count, area.slots())
         && count < granulesMax
@@ -253,12 +253,12 @@ final class ShortcutDirectory {
   /** Creates the siblings of granules; returns those that were created. */
   private BitSet split(BitSet full, int deeper) {
     BitSet wanted = new BitSet();
-    int room = granulesMax - count;
-    for (int g = full.nextSetBit(0); g >= 0 && room > 0; g = full.nextSetBit(g + 1)) {
+    int left = granulesMax - count;
+    for (int g = full.nextSetBit(0); g >= 0 && left > 0; g = full.nextSetBit(g + 1)) {
       int s = sibling(g);
       if (s < 1 << deeper) {
         wanted.set(s);
-        room -= made.get(s) ? 0 : 1;
+        left -= made.get(s) ? 0 : 1;
       }
     }
     BitSet split = new BitSet();
@@ -283,7 +283,7 @@ final class ShortcutDirectory {
   }
 
   /** Maps slots as the bitmap says, in runs; returns whether all are mapped. */
-  private boolean show(int deeper) {
+  private boolean mapSlots(int deeper) {
     int slots = 1 << deeper;
     boolean all = true;
     for (int slot = 0; slot < slots && all; ) {

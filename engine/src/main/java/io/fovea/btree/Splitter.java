@@ -105,25 +105,25 @@ final class Splitter {
       return StructureChange.AGAIN;
     }
     boolean both = false;
-    boolean stray = false;
-    boolean whole = false;
+    boolean misplaced = false;
+    boolean complete = false;
     int result;
     long next = 0;
     long freshPid = 0;
-    long looked = parent.pid;
+    long examined = parent.pid;
     try {
       long parentBase = pool.base(parent.frame);
       boolean gone = BTreeNode.child(s, parentBase, parent.slot) != pid;
       both = !gone && change.tryLatch(frame, pid);
-      stray = gone && claims(frame, pid, level, key, off, len);
+      misplaced = gone && claims(frame, pid, level, key, off, len);
       result = gone ? StructureChange.NEEDLESS : StructureChange.AGAIN;
       if (both) {
         long base = pool.base(frame);
         NodeCheck.parent(s, parentBase, pageSize, level + 1, treeId);
-        looked = pid;
+        examined = pid;
         NodeCheck.node(s, base, pageSize, level, treeId);
         NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
-        looked = parent.pid; // of which only a part was checked
+        examined = parent.pid; // of which only a part was checked
         result =
             hasSpace(base, level, len, entry, inlineBytes)
                 ? StructureChange.NEEDLESS
@@ -139,26 +139,26 @@ final class Splitter {
           NodeEditor.setPrev(s, pool.base(fresh), pid);
           NodeEditor.setNext(s, pool.base(fresh), next);
         }
-        whole = true;
+        complete = true;
         change.append(log, 0, fresh, frame, parent.frame);
       }
     } catch (Throwable t) {
       if (both) {
-        LatchErrorGuard.releaseWhole(pool, frame, whole, scratch.changed, t);
+        LatchErrorGuard.releaseWhole(pool, frame, complete, scratch.changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, scratch.changed, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, complete, scratch.changed, t);
       if (scratch.changed) {
-        LatchErrorGuard.releaseWhole(pool, fresh, whole, true, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, complete, true, t);
       }
-      throw LatchErrorGuard.meaning(pool, looked, t);
+      throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (result != StructureChange.DONE) {
       if (both) {
         pool.releaseExclusiveUnchanged(frame);
       }
       pool.releaseExclusiveUnchanged(parent.frame);
-      if (stray) {
-        throw misplacedPage(level, pid, looked, key, off, len, parent);
+      if (misplaced) {
+        throw misplacedPage(level, pid, examined, key, off, len, parent);
       }
       return result;
     }
@@ -194,7 +194,7 @@ final class Splitter {
 
   /** Frees a new page that was not needed. After a pool stop it only releases the latch. */
   private void free(int fresh, LogSession log) {
-    if (pool.stopping().stopped() == null) {
+    if (pool.poolStop().stopped() == null) {
       pool.returnUnused(fresh, log);
     } else {
       pool.releaseExclusive(fresh);
@@ -324,10 +324,10 @@ final class Splitter {
 
   /** Sets the prefix of an inner node that lacks a fence, from the entries that it will get. */
   private void choosePrefix(
-      MemorySegment from, int first, int behindLast, long base, TreeScratch scratch) {
-    if (first < behindLast) {
+      MemorySegment from, int first, int end, long base, TreeScratch scratch) {
+    if (first < end) {
       change.load(from, 0, first, scratch.left);
-      change.load(from, 0, behindLast - 1, scratch.right);
+      change.load(from, 0, end - 1, scratch.right);
       NodeEditor.chooseOpenPrefix(pages, base, pageSize, scratch.left, scratch.right);
     }
   }
@@ -375,7 +375,7 @@ final class Splitter {
       throw e;
     }
     boolean split = false;
-    boolean whole = false;
+    boolean complete = false;
     scratch.changed = false;
     try {
       long base = pool.base(root);
@@ -390,19 +390,19 @@ final class Splitter {
         pool.swizzling().setParent(left);
         pool.swizzling().setParent(right);
         raiseRoot(root, level, left, right, scratch);
-        whole = true;
+        complete = true;
         change.append(log, 0, left, right, root);
       }
     } catch (Throwable t) {
-      LatchErrorGuard.releaseWhole(pool, root, whole, scratch.changed, t);
+      LatchErrorGuard.releaseWhole(pool, root, complete, scratch.changed, t);
       if (scratch.changed) {
-        LatchErrorGuard.releaseWhole(pool, left, whole, true, t);
-        LatchErrorGuard.releaseWhole(pool, right, whole, true, t);
+        LatchErrorGuard.releaseWhole(pool, left, complete, true, t);
+        LatchErrorGuard.releaseWhole(pool, right, complete, true, t);
       } else {
         free(left, log);
         free(right, log);
       }
-      throw LatchErrorGuard.meaning(pool, rootPid, t);
+      throw LatchErrorGuard.rethrow(pool, rootPid, t);
     }
     if (!split) {
       pool.releaseExclusiveUnchanged(root);

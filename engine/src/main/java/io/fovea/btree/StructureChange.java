@@ -135,7 +135,7 @@ final class StructureChange {
     repair(pid, was, is, true);
   }
 
-  private void repair(long pid, long was, long is, boolean behind) {
+  private void repair(long pid, long was, long is, boolean repairsNext) {
     if (pid == 0) {
       return;
     }
@@ -149,10 +149,10 @@ final class StructureChange {
     // The reads above hold if the upgrade succeeds. Not marked dirty: a hint may be lost.
     if (BTreeNode.isLeaf(s, base)
         && PageHeader.treeId(s, base) == treeId
-        && (behind ? BTreeNode.next(s, base) : BTreeNode.prev(s, base)) == was
+        && (repairsNext ? BTreeNode.next(s, base) : BTreeNode.prev(s, base)) == was
         && pool.tryUpgrade(frame, version)) {
       try {
-        if (behind) {
+        if (repairsNext) {
           NodeEditor.setNext(s, base, is);
         } else {
           NodeEditor.setPrev(s, base, is);

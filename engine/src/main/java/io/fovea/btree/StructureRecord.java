@@ -98,7 +98,7 @@ public final class StructureRecord {
    */
   static void append(
       BufferPool pool, LogSession log, int type, long released, int a, int b, int c) {
-    if (!log.logging() || type == NO_IMAGE) {
+    if (!log.isLogging() || type == NO_IMAGE) {
       mark(pool, a, 0, 0);
       mark(pool, b, 0, 0);
       mark(pool, c, 0, 0);
@@ -118,7 +118,7 @@ public final class StructureRecord {
    * of an inner node, so their ids take less space than an image.
    */
   static void append(BufferPool pool, LogSession log, LongList released, int a, int b) {
-    if (!log.logging()) {
+    if (!log.isLogging()) {
       mark(pool, a, 0, 0);
       mark(pool, b, 0, 0);
       return;
@@ -129,7 +129,7 @@ public final class StructureRecord {
 
   /** Logs the root of a new tree. */
   static void appendCreate(BufferPool pool, LogSession log, int treeId, int root) {
-    if (log.logging()) {
+    if (log.isLogging()) {
       appendImages(pool, log, RecordType.CREATE_TREE, treeId, NO_PAGES, root, NONE, NONE);
     } else {
       mark(pool, root, 0, 0);
@@ -158,7 +158,7 @@ public final class StructureRecord {
       end = log.recordEnd();
     } catch (RuntimeException | Error e) {
       if (e instanceof Error) {
-        pool.stopping().stop(e);
+        pool.poolStop().stop(e);
       }
       log.cancel();
       throw e;
@@ -168,7 +168,7 @@ public final class StructureRecord {
         mark(pool, b, start, end);
         mark(pool, c, start, end);
       } catch (Error e) {
-        pool.stopping().stop(e);
+        pool.poolStop().stop(e);
         throw e;
       }
     }
@@ -176,7 +176,7 @@ public final class StructureRecord {
 
   /** Logs that all pages of a tree are free. */
   static void appendDropped(LogSession log, int treeId) {
-    if (!log.logging()) {
+    if (!log.isLogging()) {
       return;
     }
     log.grant(LogSession.space(DROPPED_BYTES));

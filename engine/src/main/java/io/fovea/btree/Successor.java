@@ -37,7 +37,7 @@ final class Successor {
       p.gapVersion = p.version;
       int found = step(descent, p, out);
       if (found == NEXT_LEAF) {
-        found = beyond(descent, scratches, p, out);
+        found = findInLaterLeaves(descent, scratches, p, out);
       }
       if (found == FOUND) {
         out.publish();
@@ -91,7 +91,7 @@ final class Successor {
   }
 
   /** Continues in the leaves after that of the position. */
-  private static int beyond(
+  private static int findInLaterLeaves(
       Descent descent, TreeScratch.Stock scratches, Position p, KeyBuffer out) {
     TreeScratch scratch = scratches.take();
     try {
@@ -100,7 +100,7 @@ final class Successor {
       q.pageAccesses = 0;
       int passed = 0;
       for (; ; ) {
-        passed = pass(scratch, passed, q);
+        passed = addPassed(scratch, passed, q);
         long hint = boundary(descent, q, passed == 1, scratch.key);
         if (hint < 0) {
           return AGAIN;
@@ -125,7 +125,7 @@ final class Successor {
     }
   }
 
-  private static int pass(TreeScratch scratch, int passed, Position q) {
+  private static int addPassed(TreeScratch scratch, int passed, Position q) {
     if (passed == scratch.passedFrames.length) {
       scratch.passedFrames = Arrays.copyOf(scratch.passedFrames, 2 * passed);
       scratch.passedVersions = Arrays.copyOf(scratch.passedVersions, 2 * passed);

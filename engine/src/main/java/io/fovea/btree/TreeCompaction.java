@@ -171,7 +171,7 @@ public final class TreeCompaction {
       tree.freeChain(spare, log); // skips pages that became nodes: they are not part of a chain
       spare.clear();
     } catch (Error e) {
-      pool.stopping().stop(e); // no other reference to them exists
+      pool.poolStop().stop(e); // no other reference to them exists
       throw e;
     }
   }
@@ -256,11 +256,11 @@ public final class TreeCompaction {
     }
     int latched = 1;
     boolean changed = false;
-    boolean whole = false;
+    boolean complete = false;
     int result = StructureChange.AGAIN;
     long prev = 0;
     long next = 0;
-    long looked = parent.pid;
+    long examined = parent.pid;
     try {
       long parentBase = pool.base(parent.frame);
       if (BTreeNode.child(s, parentBase, parent.slot) != pid) {
@@ -271,7 +271,7 @@ public final class TreeCompaction {
           latched = 3;
           long base = pool.base(frame);
           NodeCheck.parent(s, parentBase, pageSize, level, treeId);
-          looked = pid;
+          examined = pid;
           NodeCheck.node(s, base, pageSize, level - 1, treeId);
           NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
           if (level == 1) {
@@ -283,20 +283,20 @@ public final class TreeCompaction {
           pool.swizzling().setParent(fresh);
           long ref = pool.reference(to, fresh, parent.frame);
           NodeEditor.setChild(s, parentBase, parent.slot, ref);
-          whole = true;
+          complete = true;
           change.append(log, pid, fresh, parent.frame, StructureRecord.NONE);
           result = StructureChange.DONE;
         }
       }
     } catch (Throwable t) {
       if (latched > 2) {
-        LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, complete, changed, t);
       }
       if (latched > 1) {
-        LatchErrorGuard.releaseWhole(pool, frame, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, frame, complete, changed, t);
       }
-      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
-      throw LatchErrorGuard.meaning(pool, looked, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, complete, changed, t);
+      throw LatchErrorGuard.rethrow(pool, examined, t);
     }
     if (result != StructureChange.DONE) {
       if (latched > 2) {

@@ -235,8 +235,8 @@ public final class TreeCounts {
       long records = (long) LONG.getOpaque(cell, RECORDS);
       long bytes = (long) LONG.getOpaque(cell, BYTES);
       VarHandle.acquireFence();
-      boolean whole = (sequence & 1) == 0 && (long) LONG.getOpaque(cell, SEQUENCE) == sequence;
-      if (whole || System.nanoTime() - began > ODD_NANOS) {
+      boolean valid = (sequence & 1) == 0 && (long) LONG.getOpaque(cell, SEQUENCE) == sequence;
+      if (valid || System.nanoTime() - began > ODD_NANOS) {
         visitor.cell(context, lsn, records, bytes);
         return;
       }

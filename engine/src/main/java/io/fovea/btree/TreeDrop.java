@@ -349,13 +349,13 @@ public final class TreeDrop {
   static void freePage(BufferPool pool, int treeId, long pid, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
-    boolean mine;
+    boolean owned;
     try {
-      mine = PageHeader.treeId(pool.pages(), pool.base(frame)) == treeId;
+      owned = PageHeader.treeId(pool.pages(), pool.base(frame)) == treeId;
     } catch (Throwable t) {
-      throw LatchErrorGuard.one(pool, frame, pid, false, t);
+      throw LatchErrorGuard.releaseAndThrow(pool, frame, pid, false, t);
     }
-    if (mine) {
+    if (owned) {
       pool.free(frame, log);
     } else {
       pool.releaseExclusiveUnchanged(frame);
@@ -403,7 +403,7 @@ public final class TreeDrop {
           PageHeader.type(pages, base) == PageHeader.OVERFLOW
               && trees.contains(PageHeader.treeId(pages, base));
     } catch (Throwable t) {
-      throw LatchErrorGuard.one(pool, frame, pid, false, t);
+      throw LatchErrorGuard.releaseAndThrow(pool, frame, pid, false, t);
     }
     if (theirs) {
       pool.free(frame, log);

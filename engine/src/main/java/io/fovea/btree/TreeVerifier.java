@@ -88,7 +88,7 @@ public final class TreeVerifier {
       long staleHints,
       List<Problem> problems) {
     /** Returns whether there are no problems. */
-    public boolean clean() {
+    public boolean isClean() {
       return problems.isEmpty();
     }
 
@@ -398,7 +398,7 @@ public final class TreeVerifier {
     int high = BTreeNode.high(page, 0);
     for (int i = 0; i < count; i++) {
       long slot = BTreeNode.slot(page, 0, leaf, i);
-      if (BTreeNode.paddingIsWrong(slot)) {
+      if (BTreeNode.hasWrongPadding(slot)) {
         add(Kind.HEAD, pid, i, "nonzero padding after a suffix of " + BTreeNode.suffixLength(slot));
       }
       int len = BTreeNode.copyKey(page, 0, pageSize, leaf, slot, key.segment(), 0);

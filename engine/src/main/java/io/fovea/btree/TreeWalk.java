@@ -3,7 +3,6 @@ package io.fovea.btree;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Reads trees without a transaction: the catalog under the schema lock, and tables while no
@@ -17,17 +16,6 @@ public final class TreeWalk {
     /** Receives one record; the memory is valid during the call. */
     void visit(
         MemorySegment key, long keyOff, int keyLen, MemorySegment value, long valueOff, int len);
-  }
-
-  /** Returns whether a tree contains a key. */
-  public static boolean contains(BTree tree, MemorySegment key, long off, int len, Position p) {
-    while (true) {
-      tree.find(key, off, len, p);
-      boolean found = p.found;
-      if (tree.valid(p)) {
-        return found;
-      }
-    }
   }
 
   /**
@@ -56,7 +44,7 @@ public final class TreeWalk {
   }
 
   /** Visits all records, with the position of each. */
-  public static void forEach(BTree tree, Position place, Visitor visitor) {
+  public static void forEach(BTree tree, Position position, Visitor visitor) {
     LeafScan scan = new LeafScan();
     MemorySegment key = Arena.ofAuto().allocate(Math.max(8, tree.maxKeySize()), 8);
     MemorySegment value = Arena.ofAuto().allocate(tree.pool().pageSize(), 8);
@@ -64,7 +52,7 @@ public final class TreeWalk {
     while (scan.load()) {
       for (int slot = scan.from(); slot < scan.to(); slot++) {
         int keyLen = scan.copyKey(slot, key, 0);
-        scan.position(place, slot);
+        scan.position(position, slot);
         if (!scan.isOverflow(slot)) {
           visitor.visit(
               key, 0, keyLen, scan.segment(), scan.valueOffset(slot), scan.valueLength(slot));
@@ -103,14 +91,5 @@ public final class TreeWalk {
     byte[] out = new byte[len];
     Mem.getBytes(seg, off, out, 0, len);
     return out;
-  }
-
-  /** Returns the message of a throwable, or else its class name. */
-  public static String message(@Nullable Throwable t) {
-    if (t == null) {
-      return "";
-    }
-    String m = t.getMessage();
-    return m == null ? t.getClass().getSimpleName() : m;
   }
 }

@@ -44,7 +44,7 @@ public record AllocatorRecord(long pid, int treeId, int pageType, long next, All
 
   /** Reserves a record under the spin latch, before anything changes. Never waits. */
   static long reserve(LogSession log, int type, int bytes) {
-    return log.logging() ? log.reserve(type, bytes) : 0;
+    return log.isLogging() ? log.reserve(type, bytes) : 0;
   }
 
   /** Only stores: nothing between a reservation and its completion throws or waits. */
@@ -57,18 +57,18 @@ public record AllocatorRecord(long pid, int treeId, int pageType, long next, All
       long freeHead,
       long freePages,
       long highWater) {
-    if (log.logging()) {
+    if (log.isLogging()) {
       putAllocate(log.buffer(), at, pid, treeId, type, freeHead, freePages, highWater);
       log.complete();
     }
   }
 
   static long recordStart(LogSession log) {
-    return log.logging() ? log.recordStart() : 0;
+    return log.isLogging() ? log.recordStart() : 0;
   }
 
   static long recordEnd(LogSession log) {
-    return log.logging() ? log.recordEnd() : 0;
+    return log.isLogging() ? log.recordEnd() : 0;
   }
 
   static void putAllocate(

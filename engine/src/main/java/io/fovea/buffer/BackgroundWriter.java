@@ -59,7 +59,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     Thread t = Threads.unstarted(name, this);
     thread = t;
     if (frames.share != null) {
-      frames.share.wakes(() -> wake(false));
+      frames.share.setWakeAction(() -> wake(false));
     }
     t.start();
   }
@@ -170,7 +170,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     writeBack.begin();
     try {
       // First, because it also drops list entries whose pages are in use again.
-      int gained = empty();
+      int gained = emptyReadyFrames();
       gained += collectUnwritten();
       // Urgent: a miss found nothing, so nothing in the list is usable.
       gained += collect(urgently ? pace.batch() : pace.high() - available() + requested());
@@ -186,7 +186,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
         }
         gained += ready;
       }
-      return gained + empty();
+      return gained + emptyReadyFrames();
     } finally {
       writeBack.end();
     }
@@ -201,12 +201,12 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
         break;
       }
       long pid = frames.pid(frame);
-      if (pid == 0 || !FrameHeader.evictionCandidate(frames.headers, frame)) {
+      if (pid == 0 || !FrameHeader.isEvictionCandidate(frames.headers, frame)) {
         continue; // used again, or gone
       }
-      if (FrameHeader.dirty(frames.headers, frame)) {
+      if (FrameHeader.isDirty(frames.headers, frame)) {
         writeBack.add(pid, frame);
-      } else if (FrameHeader.writing(frames.headers, frame)) {
+      } else if (FrameHeader.isWriting(frames.headers, frame)) {
         frames.unwritten.keep(frame);
       } else {
         frames.ready.add(frame, false);
@@ -231,7 +231,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
       }
       attempt = 0;
       FrameHeader.markCandidate(frames.headers, frame);
-      if (FrameHeader.dirty(frames.headers, frame)) {
+      if (FrameHeader.isDirty(frames.headers, frame)) {
         writeBack.add(pid, frame);
       } else {
         frames.ready.add(frame, false);
@@ -260,10 +260,10 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     int ready = 0;
     for (int i = 0; i < writeBack.size(); i++) {
       int frame = writeBack.frame(i);
-      if (!FrameHeader.evictionCandidate(frames.headers, frame)) {
+      if (!FrameHeader.isEvictionCandidate(frames.headers, frame)) {
         continue;
       }
-      if (frames.coldAndClean(frame)) {
+      if (frames.isColdAndClean(frame)) {
         frames.ready.add(frame, true);
         ready++;
       } else {
@@ -284,12 +284,12 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     int given = 0;
     for (int frame = 0; wanted > 0 && frame < frames.count && !stopped; frame++) {
       long pid = frames.pid(frame);
-      if (pid == 0 || FrameHeader.evictionCandidate(frames.headers, frame)) {
+      if (pid == 0 || FrameHeader.isEvictionCandidate(frames.headers, frame)) {
         continue;
       }
-      if (FrameHeader.used(frames.headers, frame)) {
+      if (FrameHeader.isUsed(frames.headers, frame)) {
         FrameHeader.setUsed(frames.headers, frame, false);
-      } else if (FrameHeader.dirty(frames.headers, frame)) {
+      } else if (FrameHeader.isDirty(frames.headers, frame)) {
         // Written now, and evicted in the next round if still idle.
         if (writeBack.size() < pace.batch()) {
           writeBack.add(pid, frame);
@@ -314,13 +314,13 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
    * number. Without the extra frames, each miss would find one too few and wake the writer for one
    * page.
    */
-  private int empty() {
+  private int emptyReadyFrames() {
     int emptied = 0;
     int wanted = pace.free();
     boolean left = isFewer(0, wanted);
     wanted += more;
     while (left) {
-      while (!claimed.full() && isFewer(claimed.size(), wanted)) {
+      while (!claimed.isFull() && isFewer(claimed.size(), wanted)) {
         int frame = frames.claimReady();
         if (frame < 0) {
           left = false;
@@ -328,7 +328,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
         }
         claimed.add(frame);
       }
-      left &= claimed.full();
+      left &= claimed.isFull();
       emptied += claimed.size();
       frames.residency.unclaim(claimed);
     }

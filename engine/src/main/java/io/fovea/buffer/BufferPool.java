@@ -76,7 +76,7 @@ public final class BufferPool implements AutoCloseable {
   private final int hintLimit;
   private final int hintMask;
 
-  /** Whether references are trusted: under SWIZZLED, and under DIRECT after {@link #awaken}. */
+  /** Whether references are trusted: under SWIZZLED, and under DIRECT after {@link #preload}. */
   private boolean exact;
 
   private final FrameAllocator replacement;
@@ -84,7 +84,7 @@ public final class BufferPool implements AutoCloseable {
   private final BackgroundWriter writer;
   final PageAllocator allocator;
   private final Flusher flusher;
-  private final PageReservations promises;
+  private final PageReservations pageReservations;
   private final PoolCheckpoint checkpoint;
   private final PoolRecovery recovery;
   private final PoolStop stop;
@@ -143,7 +143,7 @@ public final class BufferPool implements AutoCloseable {
       hintMask = hints.mask;
       exact = frames.swizzling.on;
       flusher = new Flusher(frames, writeBack, pagePromoter, dataSync, config.exhaustedMillis());
-      promises = new PageReservations(allocator, frames, writeBack);
+      pageReservations = new PageReservations(allocator, frames, writeBack);
       PoolSpace space = new PoolSpace(frames, loader, allocator, resolver, writeBack);
       checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync, space);
       recovery = new PoolRecovery(frames, allocator, loader, resolver);
@@ -194,7 +194,7 @@ public final class BufferPool implements AutoCloseable {
 
   /** Returns the reservations of pages and frames, for operations that can't be undone. */
   public PageReservations pageReservations() {
-    return promises;
+    return pageReservations;
   }
 
   /** Returns the operations of a checkpoint. */
@@ -213,7 +213,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /** Returns the operations for stopping the pool after an error. */
-  public PoolStop stopping() {
+  public PoolStop poolStop() {
     return stop;
   }
 
@@ -343,7 +343,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /** Returns whether references name frames. */
-  public boolean hinted() {
+  public boolean usesFrameHints() {
     return hintMask != 0;
   }
 
@@ -628,7 +628,7 @@ public final class BufferPool implements AutoCloseable {
    * @throws io.fovea.error.FoveaException as {@link #findSlow}, for the first page that can't be
    *     read
    */
-  public void awaken() {
+  public void preload() {
     if (translator.stays) {
       Preloader.of(frames, allocator, groups, resolver);
       exact = true;

@@ -33,9 +33,9 @@ final class Counters {
   final LongAdder retainedForParent = new LongAdder();
 
   /** VIRTUAL: pages whose memory was returned to the system, and the system calls for it. */
-  final LongAdder pagesForgotten = new LongAdder();
+  final LongAdder pagesDiscarded = new LongAdder();
 
-  final LongAdder forgetCalls = new LongAdder();
+  final LongAdder discardCalls = new LongAdder();
 
   /**
    * Frames whose page is newer than the file's copy; updated with each change of the dirty flag.

@@ -340,7 +340,7 @@ public final class DoubleWrite {
       }
       checked++;
       data.read(pid * pageSize, memory, inPlace, pageSize);
-      if (PageHeader.sound(memory, inPlace, pageSize, pid)) {
+      if (PageHeader.isValid(memory, inPlace, pageSize, pid)) {
         // It may be whole only in the page cache. After a failed sync, a later sync covers the page
         // only if it is written again, and its copy is voided next.
         data.write(pid * pageSize, memory, inPlace, pageSize);
@@ -348,7 +348,7 @@ public final class DoubleWrite {
       }
       device.read(copyAt, memory, copy, pageSize);
       if (PageHeader.checksum(memory, copy) == sum
-          && PageHeader.sound(memory, copy, pageSize, pid)) {
+          && PageHeader.isValid(memory, copy, pageSize, pid)) {
         data.write(pid * pageSize, memory, copy, pageSize);
         restored++;
       }

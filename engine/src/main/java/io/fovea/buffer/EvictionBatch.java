@@ -23,8 +23,8 @@ final class EvictionBatch {
 
   private int slot;
 
-  EvictionBatch(int most, @Nullable DropList memory) {
-    this.frames = new int[most];
+  EvictionBatch(int max, @Nullable DropList memory) {
+    this.frames = new int[max];
     this.memory = memory;
   }
 
@@ -32,7 +32,7 @@ final class EvictionBatch {
     return size;
   }
 
-  boolean full() {
+  boolean isFull() {
     return size == frames.length;
   }
 
@@ -60,9 +60,9 @@ final class EvictionBatch {
 
     Lists(Residency residency) {
       int together = residency.evictionBatchSize();
-      int most = residency.maxResidents() / 4 / together;
+      int max = residency.maxResidents() / 4 / together;
       int wanted = Math.clamp(Runtime.getRuntime().availableProcessors(), 2, MOST);
-      int n = together == 1 ? 0 : Math.clamp(most, 1, wanted);
+      int n = together == 1 ? 0 : Math.clamp(max, 1, wanted);
       lists = new AtomicReferenceArray<>(n);
       for (int i = 0; i < n; i++) {
         EvictionBatch list = residency.newBatch();

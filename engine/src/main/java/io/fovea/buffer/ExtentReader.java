@@ -209,7 +209,7 @@ final class ExtentReader {
   }
 
   private long parse(MemorySegment s, long pid, long base, long limit) {
-    if (PageHeader.sound(s, base, frames.pageSize, pid) && PageHeader.pageLsn(s, base) <= limit) {
+    if (PageHeader.isValid(s, base, frames.pageSize, pid) && PageHeader.pageLsn(s, base) <= limit) {
       int type = PageHeader.type(s, base);
       if (type == PageHeader.FREE) {
         long next = Mem.getLong(s, base + PageAllocator.NEXT_FREE);

@@ -97,9 +97,9 @@ final class FileExtent {
    *     afterwards
    */
   void reserve(long pid, long n) {
-    long most = MAX_RESERVE >>> pageShift;
-    for (long done = 0; done < n; done += most) {
-      device.reserve((pid + done) << pageShift, (int) Math.min(most, n - done) << pageShift);
+    long max = MAX_RESERVE >>> pageShift;
+    for (long done = 0; done < n; done += max) {
+      device.reserve((pid + done) << pageShift, (int) Math.min(max, n - done) << pageShift);
     }
   }
 
@@ -196,10 +196,10 @@ final class FileExtent {
     if (wanted <= from) {
       return true;
     }
-    long least = (wanted - from) << pageShift;
+    long min = (wanted - from) << pageShift;
     long chunk = chunk();
     while (true) {
-      long end = Math.min(pagesMax, from + (Math.max(least, chunk) >>> pageShift));
+      long end = Math.min(pagesMax, from + (Math.max(min, chunk) >>> pageShift));
       try {
         if (from < pages) {
           reserve(from, Math.min(end, pages) - from);
@@ -211,7 +211,7 @@ final class FileExtent {
         full = false;
         return backed.compareAndSet(from, end);
       } catch (StorageFullException e) {
-        if (chunk <= least) {
+        if (chunk <= min) {
           full = true;
           throw e;
         }

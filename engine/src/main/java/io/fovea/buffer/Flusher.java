@@ -94,7 +94,7 @@ final class Flusher {
       int size = 0;
       for (; from < maxResidents && size < window.length; from++) {
         int frame = residency.resident(from);
-        if (frame >= 0 && FrameHeader.dirty(frames.headers, frame)) {
+        if (frame >= 0 && FrameHeader.isDirty(frames.headers, frame)) {
           window[size++] = frames.pid(frame);
         }
       }
@@ -186,7 +186,7 @@ final class Flusher {
   private int collect(long[] pids, int from, int size, long olderThan) {
     int i = from;
     int limit = olderThan == Long.MAX_VALUE ? Integer.MAX_VALUE : CHECKPOINT_BATCH;
-    for (; i < size && !writeBack.full() && writeBack.size() < limit; i++) {
+    for (; i < size && !writeBack.isFull() && writeBack.size() < limit; i++) {
       // Under the bucket's latch: a lookup without it may miss a page that is being moved.
       int frame = frames.translator.locate(pids[i]);
       if (frame >= 0 && (olderThan == Long.MAX_VALUE || isOlder(frame, olderThan))) {
@@ -236,7 +236,7 @@ final class Flusher {
 
   private long scan() {
     MemorySegment headers = frames.headers;
-    long least = Long.MAX_VALUE;
+    long min = Long.MAX_VALUE;
     Residency residency = frames.residency;
     for (int i = 0; i < residency.maxResidents(); i++) {
       int frame = residency.resident(i);
@@ -248,9 +248,9 @@ final class Flusher {
       // before it is set, and then recLsn after it was cleared.
       VarHandle.acquireFence();
       long writing = FrameHeader.writingRecLsn(headers, frame);
-      least = Math.min(least, rec == 0 ? Long.MAX_VALUE : rec);
-      least = Math.min(least, writing == 0 ? Long.MAX_VALUE : writing);
+      min = Math.min(min, rec == 0 ? Long.MAX_VALUE : rec);
+      min = Math.min(min, writing == 0 ? Long.MAX_VALUE : writing);
     }
-    return least;
+    return min;
   }
 }

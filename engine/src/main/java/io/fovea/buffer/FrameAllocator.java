@@ -133,17 +133,17 @@ final class FrameAllocator implements Residency.Reclaimer {
   /**
    * Returns a frame that is free or can be freed without waiting, or -1.
    *
-   * @param outOfTurn whether a clean page may leave before equally cold dirty ones
+   * @param cleanFirst whether a clean page may leave before equally cold dirty ones
    */
-  private int claimAny(boolean outOfTurn) {
+  private int claimAny(boolean cleanFirst) {
     int frame = frames.residency.takeFree();
-    return frame >= 0 ? frame : sweep(outOfTurn);
+    return frame >= 0 ? frame : sweep(cleanFirst);
   }
 
   private int await() {
     long begin = System.nanoTime();
-    long most = exhaustedMillis * 1_000_000;
-    long patience = Math.min(PATIENCE_NANOS, most);
+    long max = exhaustedMillis * 1_000_000;
+    long patience = Math.min(PATIENCE_NANOS, max);
     frames.counters.frameWaits.increment();
     FrameWaits.Waiter waiter = frames.waits.enter();
     try {
@@ -154,15 +154,15 @@ final class FrameAllocator implements Residency.Reclaimer {
         writer.wake(true);
         long waited = System.nanoTime() - begin;
         // Not in each round: if no page is clean, this inspects thousands of frames.
-        boolean check = round % CHECK_ROUNDS == 0 || waited >= most;
-        if (check && hasBeenFew(most)) {
+        boolean check = round % CHECK_ROUNDS == 0 || waited >= max;
+        if (check && isStarvedFor(max)) {
           throw exhausted();
         }
         int frame = claimAny(check && waited >= patience);
         if (frame >= 0) {
           return frame;
         }
-        if (waited >= most) {
+        if (waited >= max) {
           throw exhausted();
         }
         frames.checkWhileWaiting(check);
@@ -199,7 +199,7 @@ final class FrameAllocator implements Residency.Reclaimer {
    * <p>Two concurrent callers may both start an interval, or one may end the other's; this only
    * delays a result of true.
    */
-  private boolean hasBeenFew(long nanos) {
+  private boolean isStarvedFor(long nanos) {
     if (frames.residency.capacity() - frames.counters.dirty.sum() >= FEW
         || writer.failure() == null) {
       shortageSeen = 0;
@@ -231,16 +231,16 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /** Evicts one or more pages that are cold and clean; -1 if there is none. */
-  private int sweep(boolean outOfTurn) {
+  private int sweep(boolean cleanFirst) {
     EvictionBatch evictionBatch = lists.borrow();
     if (evictionBatch == null) {
-      return sweepOne(outOfTurn);
+      return sweepOne(cleanFirst);
     }
     try {
       // Repeats if the memory of the whole batch exceeds the capacity by now.
       int n;
       do {
-        gather(evictionBatch, outOfTurn);
+        gather(evictionBatch, cleanFirst);
         n = evictionBatch.size();
         int taken = n == 0 ? -1 : frames.residency.take(evictionBatch);
         if (taken >= 0) {
@@ -258,18 +258,18 @@ final class FrameAllocator implements Residency.Reclaimer {
    * Fills a batch with cold and clean pages, by the steps of {@link #sweepOne}, until finding the
    * next one takes many steps.
    */
-  private void gather(EvictionBatch evictionBatch, boolean outOfTurn) {
-    for (int ready = 0; ready >= 0 && !evictionBatch.full(); ) {
+  private void gather(EvictionBatch evictionBatch, boolean cleanFirst) {
+    for (int ready = 0; ready >= 0 && !evictionBatch.isFull(); ) {
       ready = frames.claimReady();
       if (ready >= 0) {
         evictionBatch.add(ready);
       }
     }
-    if (evictionBatch.full()) {
+    if (evictionBatch.isFull()) {
       return;
     }
-    boolean inTurn = !outOfTurn && !isMostlyClean();
-    if (inTurn && frames.unwritten.full()) {
+    boolean inOrder = !cleanFirst && !isMostlyClean();
+    if (inOrder && frames.unwritten.isFull()) {
       int written = evictionBatch.size() > 0 ? -1 : claimWritten();
       if (written >= 0) {
         evictionBatch.add(written);
@@ -279,7 +279,7 @@ final class FrameAllocator implements Residency.Reclaimer {
     int all = Math.min(2 * frames.residency.maxResidents(), SWEEP_MAX);
     int attempt = 0;
     for (int left = evictionBatch.size() > 0 ? MORE_STEPS : all;
-        left > 0 && !evictionBatch.full();
+        left > 0 && !evictionBatch.isFull();
         left--) {
       int frame = frames.policy.propose(attempt++, true);
       if (frame < 0 || frames.pid(frame) == 0) {
@@ -289,21 +289,21 @@ final class FrameAllocator implements Residency.Reclaimer {
         evictionBatch.add(frame);
         attempt = 0;
         left = Math.min(left, MORE_STEPS);
-      } else if (!list(frame) && inTurn) {
+      } else if (!listForWriter(frame) && inOrder) {
         return;
       }
     }
   }
 
-  private int sweepOne(boolean outOfTurn) {
+  private int sweepOne(boolean cleanFirst) {
     Residency residency = frames.residency;
     int ready = frames.claimReady();
     int taken = ready < 0 ? -1 : residency.take(ready);
     if (taken >= 0) {
       return taken;
     }
-    boolean inTurn = !outOfTurn && !isMostlyClean();
-    if (inTurn && frames.unwritten.full()) {
+    boolean inOrder = !cleanFirst && !isMostlyClean();
+    if (inOrder && frames.unwritten.isFull()) {
       int written = claimWritten();
       return written < 0 ? -1 : residency.take(written);
     }
@@ -324,7 +324,7 @@ final class FrameAllocator implements Residency.Reclaimer {
         if (taken >= 0) {
           return taken;
         }
-      } else if (!list(frame) && inTurn) {
+      } else if (!listForWriter(frame) && inOrder) {
         return -1;
       }
     }
@@ -348,10 +348,10 @@ final class FrameAllocator implements Residency.Reclaimer {
       if (frame == ReadyFrames.EMPTY) {
         return -1;
       }
-      if (!FrameHeader.evictionCandidate(frames.headers, frame)) {
+      if (!FrameHeader.isEvictionCandidate(frames.headers, frame)) {
         continue; // used again
       }
-      if (!frames.coldAndClean(frame)) {
+      if (!frames.isColdAndClean(frame)) {
         frames.unwritten.offer(frame);
       } else if (frames.claimCold(frame)) {
         frames.counters.evictionsDirty.increment();
@@ -364,10 +364,10 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /** Lists a cold page for the writer, if it is dirty; returns false if the list is full. */
-  private boolean list(int frame) {
-    if (!FrameHeader.dirty(frames.headers, frame)
-        || FrameHeader.evictionCandidate(frames.headers, frame)
-        || FrameHeader.writing(frames.headers, frame)) {
+  private boolean listForWriter(int frame) {
+    if (!FrameHeader.isDirty(frames.headers, frame)
+        || FrameHeader.isEvictionCandidate(frames.headers, frame)
+        || FrameHeader.isWriting(frames.headers, frame)) {
       return true;
     }
     FrameHeader.markCandidate(frames.headers, frame);

@@ -138,7 +138,7 @@ final class FrameHeader {
     return Mem.casInt(headers, at(frame) + PARENT, 0, link) || parent(headers, frame) == link;
   }
 
-  static boolean used(MemorySegment headers, int frame) {
+  static boolean isUsed(MemorySegment headers, int frame) {
     return Mem.getByteOpaque(headers, at(frame) + USAGE) == USED;
   }
 
@@ -146,7 +146,7 @@ final class FrameHeader {
     Mem.putByteOpaque(headers, at(frame) + USAGE, used ? USED : 0);
   }
 
-  static boolean evictionCandidate(MemorySegment headers, int frame) {
+  static boolean isEvictionCandidate(MemorySegment headers, int frame) {
     return Mem.getByteOpaque(headers, at(frame) + USAGE) == CANDIDATE;
   }
 
@@ -154,7 +154,7 @@ final class FrameHeader {
     Mem.putByteOpaque(headers, at(frame) + USAGE, CANDIDATE);
   }
 
-  static boolean dirty(MemorySegment headers, int frame) {
+  static boolean isDirty(MemorySegment headers, int frame) {
     return Mem.getByteOpaque(headers, at(frame) + DIRTY) != 0;
   }
 
@@ -162,7 +162,7 @@ final class FrameHeader {
     Mem.putByteOpaque(headers, at(frame) + DIRTY, dirty ? (byte) 1 : 0);
   }
 
-  static boolean writing(MemorySegment headers, int frame) {
+  static boolean isWriting(MemorySegment headers, int frame) {
     return Mem.getByteOpaque(headers, at(frame) + WRITING) != 0;
   }
 

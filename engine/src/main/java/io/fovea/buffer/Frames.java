@@ -29,11 +29,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class Frames {
   /** Fills released frames with a pattern: -Dfovea.poison, or assertions. */
-  private static final boolean POISON = Boolean.getBoolean("fovea.poison") || assertionsOn();
+  private static final boolean POISON =
+      Boolean.getBoolean("fovea.poison") || areAssertionsEnabled();
 
   private static final byte POISON_BYTE = (byte) 0xDB;
 
-  /** Sleeping rounds between two calls of {@link #waitCheck}: about ten milliseconds. */
+  /** Sleeping rounds between two calls of {@link #setWaitCheck}: about ten milliseconds. */
   private static final int WAIT_CHECK_ROUNDS = 64;
 
   final MemoryPlan plan;
@@ -119,10 +120,10 @@ final class Frames {
 
   /** Joins a share. If memory can't be released in pieces, all of it is reserved for this pool. */
   private PoolShare.Member join(PoolShare from) {
-    int least = region.forgets() ? plan.least() : count;
+    int min = region.canDiscard() ? plan.least() : count;
     boolean done = false;
     try {
-      PoolShare.Member member = from.join(pageSize, plan.fixedBytes(), least);
+      PoolShare.Member member = from.join(pageSize, plan.fixedBytes(), min);
       done = true;
       return member;
     } finally {
@@ -192,7 +193,7 @@ final class Frames {
     return Backoff.pause(round);
   }
 
-  void waitCheck(Runnable check) {
+  void setWaitCheck(Runnable check) {
     waitCheck = check;
   }
 
@@ -267,7 +268,7 @@ final class Frames {
     }
   }
 
-  private static boolean assertionsOn() {
+  private static boolean areAssertionsEnabled() {
     boolean on = false;
     assert on = true;
     return on;
@@ -295,29 +296,29 @@ final class Frames {
     if (pid(frame) != 0 || !s.take()) {
       return false;
     }
-    boolean mine = claimWithMemory(frame);
-    if (!mine) {
+    boolean owned = claimWithMemory(frame);
+    if (!owned) {
       s.refundUnused();
     }
-    return mine;
+    return owned;
   }
 
   private boolean claimWithMemory(int frame) {
     if (pid(frame) != 0 || !Latch.tryExclusive(headers, frame)) {
       return false;
     }
-    boolean mine = false;
+    boolean owned = false;
     try {
       if (pid(frame) == 0) {
         free.claimed();
-        mine = true;
+        owned = true;
       }
     } finally {
-      if (!mine) {
+      if (!owned) {
         Latch.releaseExclusiveUnchanged(headers, frame);
       }
     }
-    return mine;
+    return owned;
   }
 
   /** Claims a free frame; returns -1 if there is none, or no memory for one. */
@@ -360,11 +361,11 @@ final class Frames {
 
   void makeFree(int frame) {
     assert pid(frame) == 0 : "frame " + frame + " still holds page " + pid(frame);
-    assert !FrameHeader.dirty(headers, frame) : "frame " + frame + " is dirty";
-    assert !FrameHeader.writing(headers, frame) : "frame " + frame + " is being written";
+    assert !FrameHeader.isDirty(headers, frame) : "frame " + frame + " is dirty";
+    assert !FrameHeader.isWriting(headers, frame) : "frame " + frame + " is being written";
     try {
       poison(frame);
-      forget(frame);
+      discardIfShared(frame);
       if (share != null) {
         share.refund();
       }
@@ -377,14 +378,14 @@ final class Frames {
   }
 
   /** Releases the memory of a free frame if it belongs to a share. */
-  void forget(int frame) {
+  void discardIfShared(int frame) {
     if (share != null) {
-      region.forget(base(frame), pageSize);
+      region.discard(base(frame), pageSize);
     }
   }
 
-  void forgetPage(int frame) {
-    region.forget(base(frame), pageSize);
+  void discardPage(int frame) {
+    region.discard(base(frame), pageSize);
   }
 
   /** Overwrites a free frame, so that tests notice a reader that takes it for a page. */
@@ -406,41 +407,41 @@ final class Frames {
    * Whether the page is cold and clean. Certain under the frame's exclusive latch; a hint without
    * it.
    */
-  boolean coldAndClean(int frame) {
-    return !FrameHeader.used(headers, frame)
-        && !FrameHeader.dirty(headers, frame)
-        && !FrameHeader.writing(headers, frame);
+  boolean isColdAndClean(int frame) {
+    return !FrameHeader.isUsed(headers, frame)
+        && !FrameHeader.isDirty(headers, frame)
+        && !FrameHeader.isWriting(headers, frame);
   }
 
   /** Whether the page may be displaced by one that prefers the frame; a hint. */
   boolean mayBeDisplaced(int frame) {
-    return coldAndClean(frame) && policy.mayBeDisplaced(frame);
+    return isColdAndClean(frame) && policy.mayBeDisplaced(frame);
   }
 
   /** Claims the frame of a cold and clean page, and drops the page. */
   boolean claimCold(int frame) {
-    if (!coldAndClean(frame) || !Latch.tryExclusive(headers, frame)) {
+    if (!isColdAndClean(frame) || !Latch.tryExclusive(headers, frame)) {
       return false;
     }
-    boolean mine = false;
+    boolean owned = false;
     try {
-      mine = pid(frame) != 0 && coldAndClean(frame) && residency.leave(frame);
+      owned = pid(frame) != 0 && isColdAndClean(frame) && residency.leave(frame);
     } finally {
-      if (!mine) {
+      if (!owned) {
         Latch.releaseExclusiveUnchanged(headers, frame);
       }
     }
-    if (mine) {
+    if (owned) {
       drop(frame);
     }
-    return mine;
+    return owned;
   }
 
   /** Claims the frame of a page that was made ready to leave; returns -1 if none is ready. */
   int claimReady() {
     for (int entry = ready.take(); entry != ReadyFrames.EMPTY; entry = ready.take()) {
       int frame = entry < 0 ? ~entry : entry;
-      if (FrameHeader.evictionCandidate(headers, frame) && claimCold(frame)) {
+      if (FrameHeader.isEvictionCandidate(headers, frame) && claimCold(frame)) {
         (entry < 0 ? counters.evictionsDirty : counters.evictionsClean).increment();
         return frame;
       }
@@ -451,8 +452,8 @@ final class Frames {
 
   /** Removes a page from its exclusively latched frame, which is claimed afterwards. */
   void drop(int frame) {
-    assert !FrameHeader.dirty(headers, frame) : "page " + pid(frame) + " is dirty";
-    assert !FrameHeader.writing(headers, frame) : "page " + pid(frame) + " is being written";
+    assert !FrameHeader.isDirty(headers, frame) : "page " + pid(frame) + " is dirty";
+    assert !FrameHeader.isWriting(headers, frame) : "page " + pid(frame) + " is being written";
     assert !swizzling.on || FrameHeader.parent(headers, frame) == 0
         : "page " + pid(frame) + " has a reference";
     // Partner of the release fence in WriteBack.written: a thread that finds the page absent reads
@@ -482,7 +483,7 @@ final class Frames {
    * (release) after this, read (acquire) before the frames.
    */
   void markDirty(int frame, long recLsn) {
-    if (!FrameHeader.dirty(headers, frame)) {
+    if (!FrameHeader.isDirty(headers, frame)) {
       FrameHeader.setDirty(headers, frame, true);
       counters.dirty.increment();
     }
@@ -494,7 +495,7 @@ final class Frames {
    * throws, the caller must release the latch.
    */
   void beforeChange(int frame) {
-    copies.before(frame, pid(frame), pages, base(frame));
+    copies.beforeChange(frame, pid(frame), pages, base(frame));
   }
 
   void zero(int frame) {

@@ -88,14 +88,14 @@ final class FreeHoles {
   }
 
   /** Under the allocator's latch, when a file is opened in which any free page may be a hole. */
-  void found(long length, long first, long mark) {
+  void assumeHoles(long length, long first, long mark) {
     if (extent.hasHoles()) {
       extent.backed(mark);
-      all(length, first);
+      markAll(length, first);
     }
   }
 
-  private void all(long length, long first) {
+  private void markAll(long length, long first) {
     top = length;
     head = first;
     changes++;
@@ -106,7 +106,7 @@ final class FreeHoles {
    *
    * @return false if reservations need them
    */
-  boolean become(long height, long pid) {
+  boolean tryMark(long height, long pid) {
     allocator.lock();
     try {
       boolean can = allocator.unreservedPages() >= Math.max(0, height - top);
@@ -174,7 +174,7 @@ final class FreeHoles {
    * {@link #fill} without exceptions, for callers that may be past their point of no return, and
    * that extend the file if this fails: low pages come first.
    */
-  boolean fillOrNot(@Nullable Resolver resolver) {
+  boolean tryFill(@Nullable Resolver resolver) {
     try {
       return fill(resolver);
     } catch (FoveaException e) {
@@ -216,7 +216,7 @@ final class FreeHoles {
    * Runs an action while no page that may be a hole gets space. The caller holds no latch, and the
    * action waits for no page latch.
    */
-  <T> T alone(Supplier<T> work) {
+  <T> T withoutFilling(Supplier<T> work) {
     filling.lock();
     try {
       return work.get();
@@ -273,7 +273,7 @@ final class FreeHoles {
     }
     long reserved = allocator.reservedPages();
     try {
-      LongList linkOnly = change.linkOnly();
+      LongList linkOnly = change.linkOnlyPages();
       for (int i = 0, to; i < linkOnly.size(); i = to) {
         to = i + 1;
         while (to < linkOnly.size() && linkOnly.get(to) == linkOnly.get(to - 1) + 1) {
@@ -307,7 +307,7 @@ final class FreeHoles {
   void rearranged(FreeListChange c, long length, long first) {
     if (top > 0) {
       extent.backed(c.cut > 0 ? c.backed : Long.MAX_VALUE);
-      all(length, first);
+      markAll(length, first);
     }
   }
 }

@@ -15,7 +15,7 @@ final class FreeListChange {
   private final LongList nexts = new LongList();
 
   /** The pages in {@link #pids} that may be holes: the link-only ones. */
-  private final LongList linkOnly = new LongList();
+  private final LongList linkOnlyPages = new LongList();
 
   /** The height in the list, counted from its end, of the highest page affected. */
   long highest;
@@ -53,7 +53,7 @@ final class FreeListChange {
   void clear() {
     pids.clear();
     nexts.clear();
-    linkOnly.clear();
+    linkOnlyPages.clear();
     highest = 0;
     head = 0;
     below = 0;
@@ -66,23 +66,23 @@ final class FreeListChange {
     sorts = false;
   }
 
-  void link(long pid, long next) {
+  void addLink(long pid, long next) {
     pids.add(pid);
     nexts.add(next);
   }
 
   /** Marks a page whose link changes as link-only: it consists only of a link to the next id. */
-  void linkOnly(long pid) {
-    linkOnly.add(pid);
+  void addLinkOnly(long pid) {
+    linkOnlyPages.add(pid);
   }
 
-  LongList linkOnly() {
-    return linkOnly;
+  LongList linkOnlyPages() {
+    return linkOnlyPages;
   }
 
   void end(long next) {
     if (topEnd != 0) {
-      link(topEnd, next);
+      addLink(topEnd, next);
     }
   }
 

@@ -123,7 +123,7 @@ final class FreeListWalk {
   }
 
   /** The maximum number of links in one record, in a pool of this size. */
-  int most() {
+  int maxLinks() {
     return Math.max(1, Math.min(CHANGE_PAGES, frames.least() / LATCHED_PART / 2));
   }
 
@@ -133,16 +133,16 @@ final class FreeListWalk {
    * Cuts free pages off the end of the file, if there are enough.
    *
    * @param log a session that has begun nothing
-   * @param least the minimum number of pages
+   * @param min the minimum number of pages
    * @param max the maximum number of pages
    * @param stop returns true to end early
    * @return the number of pages cut
    */
-  long cut(LogSession log, long least, long max, BooleanSupplier stop) {
+  long cut(LogSession log, long min, long max, BooleanSupplier stop) {
     AllocatorState state = begin();
     long mark = state.highWater();
     int tail = tail(mark, max, stop);
-    if (tail < Math.max(1, least)) {
+    if (tail < Math.max(1, min)) {
       return 0;
     }
     BitSet found = new BitSet(tail);
@@ -164,7 +164,7 @@ final class FreeListWalk {
     }
     // A free page that was not found is not in the list: it is being freed or allocated.
     from += found.previousClearBit(tail - 1) + 1;
-    if (mark - from < Math.max(1, least) || stop.getAsBoolean()) {
+    if (mark - from < Math.max(1, min) || stop.getAsBoolean()) {
       return 0;
     }
     // At once if the remaining pages need few new links: each is a page to be read and written.
@@ -174,8 +174,8 @@ final class FreeListWalk {
       long to = Math.max(from, mark - done - piece);
       if (cutTo(log, to, mark - done)) {
         done = mark - to;
-      } else if (piece > most()) {
-        piece = Math.max(most(), piece / 2);
+      } else if (piece > maxLinks()) {
+        piece = Math.max(maxLinks(), piece / 2);
       } else {
         break;
       }
@@ -244,7 +244,7 @@ final class FreeListWalk {
     change.cut = mark - from;
     change.mark = from;
     LongList left = unlink(pid -> pid >= from);
-    if (change.links() > most()) {
+    if (change.links() > maxLinks()) {
       return false;
     }
     write(from, mark);
@@ -274,7 +274,7 @@ final class FreeListWalk {
       begin();
     }
     raising = false;
-    long[] walked = new long[Math.min(most(), max)];
+    long[] walked = new long[Math.min(maxLinks(), max)];
     int n = 0;
     int steps = 0;
     for (; n < walked.length && nextPid != 0 && steps < SLICE_PAGES && step(stop); steps++) {
@@ -298,7 +298,7 @@ final class FreeListWalk {
     change.clear();
     LongList stay = unlink(pid -> pid < below && Arrays.binarySearch(sorted, pid) >= 0);
     for (int i = 0; i + 1 < n; i++) {
-      change.link(sorted[i], sorted[i + 1]);
+      change.addLink(sorted[i], sorted[i + 1]);
     }
     change.top = sorted[0];
     change.topEnd = sorted[n - 1];
@@ -337,7 +337,7 @@ final class FreeListWalk {
    * @param stop returns true to end early
    * @return whether it reached the end
    */
-  boolean all(BooleanSupplier stop) {
+  boolean walkAll(BooleanSupplier stop) {
     for (int i = 0; i < WALKS && !stop.getAsBoolean(); i++) {
       begin();
       file.clear(true);
@@ -352,7 +352,7 @@ final class FreeListWalk {
     return false;
   }
 
-  /** The pages that {@link #all} has walked, beginning at the head. */
+  /** The pages that {@link #walkAll} has walked, beginning at the head. */
   LongList list() {
     return list;
   }
@@ -396,7 +396,7 @@ final class FreeListWalk {
     return state;
   }
 
-  void forget() {
+  void clear() {
     file.clear(false);
     list = new LongList();
     linkOnlyLsns = null;
@@ -473,7 +473,7 @@ final class FreeListWalk {
       long pid = i < n ? list.get(i) : nextPid;
       if (i < n && unlinked.is(pid)) {
         if (change.cut == 0 && mayBeLinkOnly(i)) {
-          change.linkOnly(pid);
+          change.addLinkOnly(pid);
         }
         if (!gap) {
           change.highest = Math.max(change.highest, top - i + (before == 0 ? 0 : 1));
@@ -485,9 +485,9 @@ final class FreeListWalk {
         change.head = list.get(0);
         change.below = pid;
       } else if (gap) {
-        change.link(before, pid);
+        change.addLink(before, pid);
         if (wasLinkOnly) {
-          change.linkOnly(before);
+          change.addLinkOnly(before);
         }
       }
       gap = false;
@@ -589,7 +589,8 @@ final class FreeListWalk {
     }
     latched[latchedSize++] = frame;
     return frames.pid(frame) == pid
-        && (needed || !FrameHeader.dirty(headers, frame) && !FrameHeader.writing(headers, frame));
+        && (needed
+            || !FrameHeader.isDirty(headers, frame) && !FrameHeader.isWriting(headers, frame));
   }
 
   private void link(LogSession log) {
@@ -627,9 +628,9 @@ final class FreeListWalk {
     try {
       for (long pid = from; pid < mark; pid++) {
         int frame = frames.translator.lookup(pid);
-        if (frame >= 0 && FrameHeader.dirty(headers, frame)) {
+        if (frame >= 0 && FrameHeader.isDirty(headers, frame)) {
           writeBack.add(pid, frame);
-          if (writeBack.full()) {
+          if (writeBack.isFull()) {
             writeBack.write(true);
             writeBack.clear();
           }

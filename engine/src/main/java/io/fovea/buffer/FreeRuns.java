@@ -43,9 +43,9 @@ import java.util.function.LongConsumer;
  *   <li>A copy in the double-write area, if any, is from the newest batch that contained the page,
  *       so it is a copy of the link-only page: restoring it only undoes the punch.
  *   <li>A backup that began earlier would replay from before the redo point; while {@link
- *       PoolSpace#keep} counts one, nothing is punched. The redo point of a later backup is not
- *       below the one here. An incremental backup contains all pages of zeros, because their LSN
- *       says nothing.
+ *       PoolSpace#blockCuts} counts one, nothing is punched. The redo point of a later backup is
+ *       not below the one here. An incremental backup contains all pages of zeros, because their
+ *       LSN says nothing.
  *   <li>A snapshot does not read pages that were free when it was taken. Pages freed later were
  *       copied for it first, so it never needs a hole.
  * </ul>
@@ -86,8 +86,8 @@ final class FreeRuns {
 
   // The walked list, and the current order of its pages, by their index in the list as walked.
   private LongList list = new LongList();
-  private int[] before = new int[0];
-  private int[] behind = new int[0];
+  private int[] predecessors = new int[0];
+  private int[] successors = new int[0];
   private int last;
   private final BitSet moved = new BitSet();
 
@@ -121,7 +121,7 @@ final class FreeRuns {
    *     each time
    */
   long gather(LogSession log, long max, BooleanSupplier stop) {
-    int piece = (walk.most() - 1) / 2; // for each page, the link of its predecessor changes too
+    int piece = (walk.maxLinks() - 1) / 2; // for each page, the link of its predecessor changes too
     long done = 0;
     boolean more = piece > 0;
     for (int failures = 0; more && failures < FAILURES && !stop.getAsBoolean(); failures++) {
@@ -130,12 +130,12 @@ final class FreeRuns {
       more = failed && done < max;
       failures = done > before ? 0 : failures;
     }
-    forget();
+    clear();
     return done;
   }
 
   private long gatherOnce(LogSession log, int piece, long max, BooleanSupplier stop) {
-    failed = !walk.all(stop);
+    failed = !walk.walkAll(stop);
     if (failed) {
       return 0;
     }
@@ -162,15 +162,15 @@ final class FreeRuns {
           return done;
         }
         done += end - at;
-        if (!log.logging()) {
-          note(sorted, at, end);
+        if (!log.isLogging()) {
+          markFresh(sorted, at, end);
         }
       }
     }
     return done;
   }
 
-  private void note(long[] sorted, int from, int to) {
+  private void markFresh(long[] sorted, int from, int to) {
     for (int i = from; i < to; i++) {
       if (sorted[i] <= Integer.MAX_VALUE) {
         fresh.set((int) sorted[i]); // others keep their space
@@ -178,21 +178,21 @@ final class FreeRuns {
     }
   }
 
-  private void forget() {
+  private void clear() {
     list = new LongList();
-    before = new int[0];
-    behind = new int[0];
+    predecessors = new int[0];
+    successors = new int[0];
     moved.clear();
   }
 
   private void begin() {
     list = walk.list();
     int n = list.size();
-    before = new int[n];
-    behind = new int[n];
+    predecessors = new int[n];
+    successors = new int[n];
     for (int i = 0; i < n; i++) {
-      before[i] = i - 1;
-      behind[i] = i + 1 < n ? i + 1 : -1;
+      predecessors[i] = i - 1;
+      successors[i] = i + 1 < n ? i + 1 : -1;
     }
     last = n - 1;
     moved.clear();
@@ -227,13 +227,13 @@ final class FreeRuns {
     Set<Integer> changed = new HashSet<>();
     int top = Integer.MAX_VALUE;
     for (int position : positions) {
-      int upper = before[position]; // exists: the head stays
-      int lower = behind[position];
+      int upper = predecessors[position]; // exists: the head stays
+      int lower = successors[position];
       top = Math.min(top, moved.get(upper) ? position : Math.min(position, upper));
-      behind[upper] = lower;
+      successors[upper] = lower;
       changed.add(upper);
       if (lower >= 0) {
-        before[lower] = upper;
+        predecessors[lower] = upper;
       } else {
         last = upper;
       }
@@ -243,25 +243,26 @@ final class FreeRuns {
     // Pages that were above and moved are below now.
     change.highest = walk.height(top) + moved.get(0, top).cardinality();
     for (int position : positions) {
-      behind[last] = position;
+      successors[last] = position;
       changed.add(last);
-      before[position] = last;
-      behind[position] = -1;
+      predecessors[position] = last;
+      successors[position] = -1;
       last = position;
       changed.add(position);
       moved.set(position);
     }
     for (int position : changed) {
-      change.link(list.get(position), behind[position] < 0 ? 0 : list.get(behind[position]));
+      change.addLink(
+          list.get(position), successors[position] < 0 ? 0 : list.get(successors[position]));
       if (walk.linkOnlyLsn(position) >= 0) {
-        change.linkOnly(list.get(position));
+        change.addLinkOnly(list.get(position));
       }
     }
     return walk.sort(log);
   }
 
   boolean visit(LongConsumer visitor, BooleanSupplier stop) {
-    if (!walk.all(stop)) {
+    if (!walk.walkAll(stop)) {
       return false;
     }
     LongList all = walk.list();
@@ -287,7 +288,7 @@ final class FreeRuns {
    * @param stop returns true to end early
    */
   Outcome punch(long redo, BooleanSupplier stop) {
-    if (!walk.all(stop)) {
+    if (!walk.walkAll(stop)) {
       return Outcome.PARTLY;
     }
     LongList pids = walk.list();
@@ -341,7 +342,7 @@ final class FreeRuns {
   }
 
   private Outcome punch(long pid, int n, long height) {
-    return allocator.holes().alone(() -> punchAlone(pid, n, height));
+    return allocator.holes().withoutFilling(() -> punchAlone(pid, n, height));
   }
 
   private Outcome punchAlone(long pid, int n, long height) {
@@ -352,7 +353,7 @@ final class FreeRuns {
     try {
       if (allocator.shrinkBlockers.get() != 0
           || !allocator.isUntouched(height)
-          || !allocator.holes().become(height, pid)) {
+          || !allocator.holes().tryMark(height, pid)) {
         return Outcome.PARTLY;
       }
       if (!allocator.extent().punch(pid, n)) {

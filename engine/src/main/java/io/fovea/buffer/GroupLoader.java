@@ -163,7 +163,7 @@ final class GroupLoader {
   }
 
   /** Whether a page is readable or in no frame, as opposed to being read. */
-  boolean settled(long pid) {
+  boolean isSettled(long pid) {
     int frame = translator.lookup(pid);
     return frame < 0 || !Latch.isExclusive(frames.headers, frame) || frames.pid(frame) != pid;
   }
@@ -250,20 +250,20 @@ final class GroupLoader {
 
   /** Publishes the page of an ended read, or drops it; returns whether it is present. */
   boolean ended(long pid, int frame, int errno, boolean used) {
-    boolean whole = false;
+    boolean valid = false;
     try {
       // The limit after the read: the log may have grown since the page was written.
-      if (errno == 0 && loader.whole(pid, frame, loader.lsnLimit())) {
-        loader.arrived(frame);
+      if (errno == 0 && loader.isValid(pid, frame, loader.lsnLimit())) {
+        loader.pageRead(frame);
         frames.counters.misses.increment();
         FrameHeader.setUsed(frames.headers, frame, used);
-        whole = true;
+        valid = true;
       } else {
         frames.counters.readFailures.increment();
       }
     } finally {
       try {
-        if (whole) {
+        if (valid) {
           Latch.releaseExclusive(frames.headers, frame);
         } else {
           drop(frame);
@@ -272,7 +272,7 @@ final class GroupLoader {
         unreserve(1);
       }
     }
-    return whole;
+    return valid;
   }
 
   /** Enters the pages that are in no frame, and adds them to the batch. */

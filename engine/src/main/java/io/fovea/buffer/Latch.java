@@ -115,7 +115,7 @@ final class Latch {
    */
   static long heldVersion(MemorySegment headers, int frame) {
     long word = Mem.getLongOpaque(headers, FrameHeader.at(frame));
-    assert held(word) : "frame " + frame + " is not latched exclusively";
+    assert isHeld(word) : "frame " + frame + " is not latched exclusively";
     return word & ~EXCLUSIVE;
   }
 
@@ -132,7 +132,7 @@ final class Latch {
   static void advance(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);
     long word = Mem.getLongOpaque(headers, at);
-    assert held(word) : "frame " + frame + " is not latched exclusively";
+    assert isHeld(word) : "frame " + frame + " is not latched exclusively";
     if (word != 0) { // else the pool was closed
       Mem.putLongOpaque(headers, at, word + (EXCLUSIVE << 1));
     }
@@ -142,12 +142,12 @@ final class Latch {
   static void releaseExclusive(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);
     long word = Mem.getLongOpaque(headers, at);
-    assert held(word) : "frame " + frame + " is not latched exclusively";
+    assert isHeld(word) : "frame " + frame + " is not latched exclusively";
     Mem.putLongRelease(headers, at, word + EXCLUSIVE);
   }
 
   /** Whether a word is latched exclusively; a closed pool reads as 0. */
-  private static boolean held(long word) {
+  private static boolean isHeld(long word) {
     return (word & EXCLUSIVE) != 0 || word == 0;
   }
 
@@ -162,7 +162,7 @@ final class Latch {
   static void releaseExclusiveUnchanged(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);
     long word = Mem.getLongOpaque(headers, at);
-    assert held(word) : "frame " + frame + " is not latched exclusively";
+    assert isHeld(word) : "frame " + frame + " is not latched exclusively";
     Mem.putLongRelease(headers, at, word & ~EXCLUSIVE);
   }
 
@@ -173,7 +173,7 @@ final class Latch {
   static void releaseMoved(MemorySegment headers, int a, int b) {
     long wordA = Mem.getLongOpaque(headers, FrameHeader.at(a));
     long wordB = Mem.getLongOpaque(headers, FrameHeader.at(b));
-    assert held(wordA) && held(wordB) : "frames " + a + ", " + b + " are not both latched";
+    assert isHeld(wordA) && isHeld(wordB) : "frames " + a + ", " + b + " are not both latched";
     long word = Math.max(wordA, wordB) + EXCLUSIVE;
     Mem.putLongRelease(headers, FrameHeader.at(a), word);
     Mem.putLongRelease(headers, FrameHeader.at(b), word);
@@ -183,7 +183,7 @@ final class Latch {
   static void downgrade(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);
     long word = Mem.getLongOpaque(headers, at);
-    assert held(word) : "frame " + frame + " is not latched exclusively";
+    assert isHeld(word) : "frame " + frame + " is not latched exclusively";
     Mem.putLongRelease(headers, at, word + EXCLUSIVE + 1);
   }
 

@@ -112,7 +112,7 @@ final class Loader {
   }
 
   /** Called after a page was read into an exclusively latched frame. */
-  void arrived(int frame) {
+  void pageRead(int frame) {
     long recLsn = againFrom;
     if (recLsn != 0) {
       frames.markDirty(frame, recLsn);
@@ -227,11 +227,11 @@ final class Loader {
     long base = frames.base(frame);
     device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);
     long limit = lsnLimit();
-    if (whole(pid, frame, limit)) {
-      arrived(frame);
+    if (isValid(pid, frame, limit)) {
+      pageRead(frame);
       return true;
     }
-    if (PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {
+    if (PageHeader.isValid(frames.pages, base, frames.pageSize, pid)) {
       throw beyond(pid, limit, PageHeader.pageLsn(frames.pages, base));
     }
     if (zeros == Zeros.ALL) {
@@ -291,9 +291,9 @@ final class Loader {
    * Whether the page in a frame is whole and of this log. An LSN beyond the end of the log means
    * another log, not damage, because no page is written before its log is durable.
    */
-  boolean whole(long pid, int frame, long limit) {
+  boolean isValid(long pid, int frame, long limit) {
     long base = frames.base(frame);
-    if (!PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {
+    if (!PageHeader.isValid(frames.pages, base, frames.pageSize, pid)) {
       return false;
     }
     long lsn = PageHeader.pageLsn(frames.pages, base);

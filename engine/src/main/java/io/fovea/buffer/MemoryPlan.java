@@ -26,7 +26,7 @@ import io.fovea.error.PoolTooSmallException;
  * area it costs two or three syncs.
  *
  * @param frames the number of frames
- * @param least the number of frames that always have memory: all, except in a share
+ * @param min the number of frames that always have memory: all, except in a share
  * @param maxResidents the maximum number of pages in memory: all frames, unless the frame of a page
  *     is its page id
  * @param batch the maximum number of pages in a batch of writes
@@ -69,9 +69,9 @@ record MemoryPlan(
   }
 
   private static MemoryPlan of(
-      int pageSize, int frames, int least, Translation translation, Replacement replacement) {
+      int pageSize, int frames, int min, Translation translation, Replacement replacement) {
     long bufferAt = (long) frames * pageSize;
-    int batch = batch(least);
+    int batch = batch(min);
     long headersAt = bufferAt + DoubleWrite.HEADER_BYTES + (long) batch * pageSize;
     long tableAt = headersAt + (long) frames * FrameHeader.BYTES;
     long table =
@@ -84,7 +84,7 @@ record MemoryPlan(
     long statisticsAt = stackAt + 4L * (each == 0 ? frames : frames + 1 & ~1);
     long bytes = statisticsAt + (long) each * frames;
     return new MemoryPlan(
-        frames, least, frames, batch, bufferAt, headersAt, tableAt, stackAt, statisticsAt, bytes);
+        frames, min, frames, batch, bufferAt, headersAt, tableAt, stackAt, statisticsAt, bytes);
   }
 
   // ------------------------------------------------------------------------ VIRTUAL and DIRECT
@@ -120,10 +120,10 @@ record MemoryPlan(
     int pageSize = config.pageSize();
     long budget = config.bufferBytes();
     int grant = grantBytes(pageSize, config.replacement());
-    long most = Math.min(budget / grant, Integer.MAX_VALUE / 4);
-    int batch = batch((int) Math.min(most, Math.max(PoolConfig.FRAMES_MIN, most - most / 8)));
+    long max = Math.min(budget / grant, Integer.MAX_VALUE / 4);
+    int batch = batch((int) Math.min(max, Math.max(PoolConfig.FRAMES_MIN, max - max / 8)));
     long rest = budget - writeBufferBytes(pageSize, batch) - ROUNDED_BYTES;
-    int maxResidents = (int) Math.min(most, rest / grant);
+    int maxResidents = (int) Math.min(max, rest / grant);
     // DIRECT: each page of the file has memory, plus a reserve for grants taken ahead.
     boolean stays = config.translation() == Translation.DIRECT;
     int each = FILE_PAGE_BYTES + (stays ? grant : 0);
@@ -158,9 +158,9 @@ record MemoryPlan(
           translation == Translation.DIRECT
               ? grant + FILE_PAGE_BYTES
               : grant + FILE_PAGES * FILE_PAGE_BYTES;
-      long beside = translation == Translation.DIRECT ? (long) PoolConfig.FRAMES_MIN * grant : 0;
-      int most = frames + frames / 2 + (beside == 0 ? 0 : PoolConfig.FRAMES_MIN);
-      return writeBufferBytes(pageSize, batch(most)) + ROUNDED_BYTES + beside + frames * each;
+      long extra = translation == Translation.DIRECT ? (long) PoolConfig.FRAMES_MIN * grant : 0;
+      int max = frames + frames / 2 + (extra == 0 ? 0 : PoolConfig.FRAMES_MIN);
+      return writeBufferBytes(pageSize, batch(max)) + ROUNDED_BYTES + extra + frames * each;
     }
     return of(pageSize, frames, translation, replacement).bytes;
   }
@@ -169,9 +169,9 @@ record MemoryPlan(
     int pageSize = config.pageSize();
     Translation translation = config.translation();
     Replacement replacement = config.replacement();
-    long least = bytes(pageSize, PoolConfig.FRAMES_MIN, translation, replacement);
-    if (config.bufferBytes() < least) {
-      throw new PoolTooSmallException(config.bufferBytes(), least);
+    long min = bytes(pageSize, PoolConfig.FRAMES_MIN, translation, replacement);
+    if (config.bufferBytes() < min) {
+      throw new PoolTooSmallException(config.bufferBytes(), min);
     }
     if (Translator.isOwn(translation)) {
       return own(config);
@@ -185,23 +185,23 @@ record MemoryPlan(
   }
 
   /** Plans the largest pool of the given size, with batches for the given number of frames. */
-  private static MemoryPlan fit(PoolConfig config, long bytes, int least) {
+  private static MemoryPlan fit(PoolConfig config, long bytes, int min) {
     int pageSize = config.pageSize();
     int low = PoolConfig.FRAMES_MIN;
     int high = (int) Math.min(bytes / pageSize + 1, Integer.MAX_VALUE / 4);
     while (high - low > 1) {
       int middle = (low + high) >>> 1;
-      if (of(config, middle, Math.min(least, middle)).bytes <= bytes) {
+      if (of(config, middle, Math.min(min, middle)).bytes <= bytes) {
         low = middle;
       } else {
         high = middle;
       }
     }
-    return of(config, low, Math.min(least, low));
+    return of(config, low, Math.min(min, low));
   }
 
-  private static MemoryPlan of(PoolConfig config, int frames, int least) {
-    return of(config.pageSize(), frames, least, config.translation(), config.replacement());
+  private static MemoryPlan of(PoolConfig config, int frames, int min) {
+    return of(config.pageSize(), frames, min, config.translation(), config.replacement());
   }
 
   long fixedBytes() {

@@ -98,7 +98,8 @@ final class PageAllocator {
   private volatile long cutFrom = Long.MAX_VALUE;
 
   /**
-   * The number of callers that need every page to stay below the mark: see {@link PoolSpace#keep}.
+   * The number of callers that need every page to stay below the mark: see {@link
+   * PoolSpace#blockCuts}.
    */
   final AtomicInteger shrinkBlockers = new AtomicInteger();
 
@@ -127,8 +128,8 @@ final class PageAllocator {
     this.limit = state.highWaterMax();
     this.holes = new FreeHoles(frames, this, extent);
     extent.check(state);
-    frames.residency.fileHas(this::limit); // touched headers keep their memory
-    holes.found(freePages, freeHead, highWater);
+    frames.residency.setFilePages(this::limit); // touched headers keep their memory
+    holes.assumeHoles(freePages, freeHead, highWater);
   }
 
   void wire(Resolver resolver) {
@@ -262,7 +263,7 @@ final class PageAllocator {
         provide(1);
       }
       long head = freeHead;
-      boolean free = head != 0 && (freePages > holes.top() || holes.fillOrNot(resolver));
+      boolean free = head != 0 && (freePages > holes.top() || holes.tryFill(resolver));
       int frame = free ? reuse(head, treeId, type, log) : extend(treeId, type, log);
       if (frame >= 0) {
         return frame;
@@ -293,7 +294,7 @@ final class PageAllocator {
     }
     int found;
     long next;
-    boolean mine;
+    boolean owned;
     boolean sound = false;
     long at = 0;
     long left = 0;
@@ -305,12 +306,12 @@ final class PageAllocator {
       next = Mem.getLong(pages, base + NEXT_FREE);
       lock();
       locked = true;
-      mine = freeHead == head && freePages > holes.top();
+      owned = freeHead == head && freePages > holes.top();
       sound = found == PageHeader.FREE && next >= 0 && next < highWater && next != head;
       // A sound list ends where its length says; a circular one does not.
       sound &= (next == 0) == (freePages == 1);
-      mine &= !sound || mayTake(log);
-      if (mine && sound) {
+      owned &= !sound || mayTake(log);
+      if (owned && sound) {
         at = AllocatorRecord.reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
         left = freePages - 1;
         end = highWater;
@@ -328,9 +329,9 @@ final class PageAllocator {
         unlock();
       }
     }
-    if (!mine || !sound) {
+    if (!owned || !sound) {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
-      if (mine) {
+      if (owned) {
         throw damage("a page of the free list", head, PageHeader.FREE, found);
       }
       return -1;
@@ -531,7 +532,7 @@ final class PageAllocator {
       }
     }
     try {
-      if (log.logging()) {
+      if (log.isLogging()) {
         AllocatorRecord.putFree(log.buffer(), at, pid, next, length, end);
         log.complete();
       }
@@ -618,7 +619,7 @@ final class PageAllocator {
       }
     }
     try {
-      if (log.logging()) {
+      if (log.isLogging()) {
         FreeListRecord.put(log.buffer(), at, c.after, c);
         log.complete();
       }
@@ -677,7 +678,7 @@ final class PageAllocator {
       limit = Math.max(limit, highWater);
       freeHead = state.freeHead();
       freePages = state.freePages();
-      holes.found(freePages, freeHead, highWater);
+      holes.assumeHoles(freePages, freeHead, highWater);
     } finally {
       unlock();
     }

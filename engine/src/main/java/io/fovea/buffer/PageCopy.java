@@ -16,12 +16,12 @@ public final class PageCopy {
    * @param base the offset of the copy
    * @param pageSize the page's size
    */
-  public static void forgetFrames(MemorySegment s, long base, int pageSize) {
-    forgetFrames(s, base, pageSize, pageSize, pageSize);
+  public static void clearFrameHints(MemorySegment s, long base, int pageSize) {
+    clearFrameHints(s, base, pageSize, pageSize, pageSize);
   }
 
   /** Clears the hints of a copy that lacks the bytes between two offsets of the page. */
-  static void forgetFrames(MemorySegment s, long base, int pageSize, int from, int to) {
+  static void clearFrameHints(MemorySegment s, long base, int pageSize, int from, int to) {
     PageRef.clear(s, base, from);
     LeafHints.clear(s, base, pageSize, to - from);
   }

@@ -167,7 +167,7 @@ public final class PageHeader {
   }
 
   /** Whether a page is whole, and was written as the page with the given id. */
-  static boolean sound(MemorySegment seg, long base, int pageSize, long pid) {
+  static boolean isValid(MemorySegment seg, long base, int pageSize, long pid) {
     return checksum(seg, base) == sum(seg, base, pageSize) && pid(seg, base) == pid;
   }
 

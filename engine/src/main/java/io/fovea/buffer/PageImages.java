@@ -43,7 +43,7 @@ public final class PageImages {
     Mem.putInt(dst, at + 12, to);
     Mem.copy(pages, base, dst, at + HEADER, from);
     Mem.copy(pages, base + to, dst, at + HEADER + from, pageSize - to);
-    PageCopy.forgetFrames(dst, at + HEADER, pageSize, from, to);
+    PageCopy.clearFrameHints(dst, at + HEADER, pageSize, from, to);
     return at + HEADER + from + pageSize - to;
   }
 

@@ -106,7 +106,7 @@ final class PagePromoter implements Translator.Promotion {
     if (frames.pid(frame) != pid || !Latch.tryExclusive(headers, frame)) {
       return frame;
     }
-    if (frames.pid(frame) == pid && !FrameHeader.writing(headers, frame)) {
+    if (frames.pid(frame) == pid && !FrameHeader.isWriting(headers, frame)) {
       if (Latch.tryExclusive(headers, preferred)) {
         if (promoteLatched(pid, frame, preferred)) {
           return preferred;
@@ -133,7 +133,7 @@ final class PagePromoter implements Translator.Promotion {
       }
       return true;
     }
-    if (FrameHeader.writing(headers, preferred)
+    if (FrameHeader.isWriting(headers, preferred)
         || frames.isInner(preferred) && !frames.isInner(frame)) {
       return false;
     }
@@ -154,7 +154,7 @@ final class PagePromoter implements Translator.Promotion {
   private void move(long pid, int frame, int preferred) {
     Mem.copy(
         frames.pages, frames.base(frame), frames.pages, frames.base(preferred), frames.pageSize);
-    boolean dirty = FrameHeader.dirty(headers, frame);
+    boolean dirty = FrameHeader.isDirty(headers, frame);
     FrameHeader.setDirty(headers, preferred, dirty);
     FrameHeader.setRecLsn(headers, preferred, FrameHeader.recLsn(headers, frame));
     FrameHeader.setWritingRecLsn(headers, preferred, FrameHeader.writingRecLsn(headers, frame));
@@ -175,18 +175,18 @@ final class PagePromoter implements Translator.Promotion {
     }
     frames.counters.promotions.increment();
     frames.poison(frame);
-    frames.forget(frame);
+    frames.discardIfShared(frame);
     frames.free.add(frame);
     Latch.releaseMoved(headers, frame, preferred);
   }
 
   private void swap(long pid, int frame, long other, int preferred) {
     swapWords(frames.base(frame), frames.base(preferred));
-    boolean dirty = FrameHeader.dirty(headers, frame);
+    boolean dirty = FrameHeader.isDirty(headers, frame);
     long recLsn = FrameHeader.recLsn(headers, frame);
-    FrameHeader.setDirty(headers, frame, FrameHeader.dirty(headers, preferred));
+    FrameHeader.setDirty(headers, frame, FrameHeader.isDirty(headers, preferred));
     FrameHeader.setRecLsn(headers, frame, FrameHeader.recLsn(headers, preferred));
-    FrameHeader.setUsed(headers, frame, FrameHeader.used(headers, preferred));
+    FrameHeader.setUsed(headers, frame, FrameHeader.isUsed(headers, preferred));
     FrameHeader.setDirty(headers, preferred, dirty);
     FrameHeader.setRecLsn(headers, preferred, recLsn);
     // Not 0 if the last write of the page failed.

@@ -113,7 +113,7 @@ public final class PageReads {
   public PageReads() {}
 
   /** Returns whether a slot is in use. */
-  public boolean busy() {
+  public boolean isBusy() {
     return used != 0;
   }
 
@@ -232,7 +232,7 @@ public final class PageReads {
     }
     GroupLoader groups = Objects.requireNonNull(loader);
     for (long left = followed; left != 0; left &= left - 1) {
-      if (groups.settled(pids[Long.numberOfTrailingZeros(left)])) {
+      if (groups.isSettled(pids[Long.numberOfTrailingZeros(left)])) {
         ready |= left & -left;
       }
     }

@@ -106,7 +106,7 @@ public record PoolConfig(
     return sized(pageSize, bytes, suits, share == null ? 0 : bytes);
   }
 
-  private PoolConfig sized(int pages, long bytes, Translation kind, long least) {
+  private PoolConfig sized(int pages, long bytes, Translation kind, long min) {
     return new PoolConfig(
         pages,
         bytes,
@@ -117,7 +117,7 @@ public record PoolConfig(
         frameHints,
         maxInFlightReads,
         share,
-        least,
+        min,
         hugePages,
         fileBytesMax);
   }
@@ -132,7 +132,7 @@ public record PoolConfig(
   void check(BlockDevice device, @Nullable DoubleWrite area) {
     if (Integer.bitCount(pageSize) != 1 || pageSize < 4096 || pageSize > 65536) {
       throw new InvalidUseException(
-          "A page size of " + pageSize + " is no power of two from 4096 to 65536.");
+          "A page size of " + pageSize + " is not a power of two from 4096 to 65536.");
     }
     if (pageSize % device.blockSize() != 0) {
       throw new InvalidUseException(
@@ -144,9 +144,10 @@ public record PoolConfig(
     }
     if (share != null && Translator.isOwn(translation)) {
       throw new InvalidUseException(
-          "A BufferShare gives and takes frames, and with translation "
+          "A BufferShare moves frames between databases, but with translation "
               + translation
-              + " every page has its own: choose another translation, or a separate buffer.");
+              + " every page has its own frame: choose another translation, or "
+              + "a separate buffer.");
     }
   }
 

@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.LongAdder;
  *
  * <p>A member has address space for all of its frames, and memory for those that are held. Only
  * free frames change hands. A member's other memory ({@code fixed}) counts from the beginning, as
- * does the {@code least} number of frames that are guaranteed to it.
+ * does the {@code min} number of frames that are guaranteed to it.
  *
  * <p><b>Exact.</b> {@code held} changes by compare-and-set, one at a time. A step above {@code
  * least} is paid from {@code left} first, or refunded to it after the frame's memory has been
@@ -58,7 +58,7 @@ public final class PoolShare {
   private final CopyOnWriteArrayList<Member> members = new CopyOnWriteArrayList<>();
 
   /** The memory reserved for members: their fixed parts and least frames. Under the monitor. */
-  private long promised;
+  private long reserved;
 
   /** The time until which frames are kept for a member below its fair share; 0 for none. */
   private volatile long pressedUntil;
@@ -95,25 +95,26 @@ public final class PoolShare {
    *
    * @param pageSize the size of its frames, in bytes
    * @param fixed its memory besides frames, in bytes
-   * @param least the number of frames guaranteed to it
+   * @param min the number of frames guaranteed to it
    * @throws InvalidUseException if the share does not have enough memory
    */
-  Member join(int pageSize, long fixed, int least) {
-    Member member = new Member(this, pageSize, fixed, least);
+  Member join(int pageSize, long fixed, int min) {
+    Member member = new Member(this, pageSize, fixed, min);
     long needs = member.bytes();
     synchronized (this) {
-      if (needs > limit - promised) {
+      if (needs > limit - reserved) {
         throw new InvalidUseException(
             "A database needs at least "
                 + needs
                 + " bytes of a shared buffer, which has "
                 + limit
                 + ", of which "
-                + promised
-                + " are promised to others. Enlarge the BufferShare, or reduce the bufferBytes of its"
-                + " databases, or the part of it that each is guaranteed.");
+                + reserved
+                + " are reserved for others. Enlarge the BufferShare, or reduce "
+                + "the bufferBytes of its databases, or the part of it that each "
+                + "is guaranteed.");
       }
-      promised += needs;
+      reserved += needs;
     }
     boolean done = false;
     try {
@@ -123,7 +124,7 @@ public final class PoolShare {
     } finally {
       if (!done) {
         members.remove(member);
-        unpromise(needs);
+        releaseReserved(needs);
       }
     }
     return member;
@@ -146,8 +147,8 @@ public final class PoolShare {
     }
   }
 
-  private synchronized void unpromise(long bytes) {
-    promised -= bytes;
+  private synchronized void releaseReserved(long bytes) {
+    reserved -= bytes;
   }
 
   private boolean takeReturned(long bytes) {
@@ -167,15 +168,15 @@ public final class PoolShare {
    * Requests from other members the frames that a member was refused. Called by its writer from
    * time to time.
    */
-  private void demand(Member who, long bytes) {
+  private void demand(Member member, long bytes) {
     long fairShare = fairShare();
-    long below = Math.min(bytes, fairShare - who.bytes());
+    long below = Math.min(bytes, fairShare - member.bytes());
     long asked = 0;
     if (below > 0) {
       pressedUntil = System.nanoTime() + PRESSED_NANOS | 1;
-      asked = reclaim(who, below, fairShare);
+      asked = reclaim(member, below, fairShare);
     }
-    for (Member m : largestMembers(who)) {
+    for (Member m : largestMembers(member)) {
       if (asked >= bytes) {
         return;
       }
@@ -184,9 +185,9 @@ public final class PoolShare {
   }
 
   /** Requests frames from members above the given size, the largest first; returns the bytes. */
-  private long reclaim(Member who, long bytes, long above) {
+  private long reclaim(Member member, long bytes, long above) {
     long asked = 0;
-    for (Member m : largestMembers(who)) {
+    for (Member m : largestMembers(member)) {
       long more = m.bytes() - above;
       if (more > 0 && asked < bytes) {
         asked += m.requestReturn(Math.min(more, bytes - asked));
@@ -195,9 +196,9 @@ public final class PoolShare {
     return asked;
   }
 
-  private List<Member> largestMembers(Member who) {
+  private List<Member> largestMembers(Member member) {
     List<Member> others = new ArrayList<>(members);
-    others.remove(who);
+    others.remove(member);
     others.sort(Comparator.comparingLong(Member::bytes).reversed());
     return others;
   }
@@ -241,14 +242,14 @@ public final class PoolShare {
     private long askedAt = System.nanoTime();
     private long idleAt = System.nanoTime();
 
-    private Member(PoolShare share, int pageSize, long fixed, int least) {
+    private Member(PoolShare share, int pageSize, long fixed, int min) {
       this.share = share;
       this.pageSize = pageSize;
       this.fixed = fixed + pageSize; // plus the frame for moves
-      this.least = least;
+      this.least = min;
     }
 
-    void wakes(Runnable writer) {
+    void setWakeAction(Runnable writer) {
       wake = writer;
     }
 
@@ -326,7 +327,7 @@ public final class PoolShare {
 
     void leave() {
       share.members.remove(this);
-      share.unpromise(fixed + (long) least * pageSize);
+      share.releaseReserved(fixed + (long) least * pageSize);
       int had = held.getAndSet(CLOSED);
       share.left.getAndAdd(fixed + (long) Math.max(least, had) * pageSize);
     }

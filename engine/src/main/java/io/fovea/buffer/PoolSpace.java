@@ -70,22 +70,22 @@ public final class PoolSpace {
 
   /**
    * Removes free pages at the end of the file from the free list: lowers the high-water mark. Does
-   * nothing while a caller {@linkplain #keep keeps} pages or works on the list.
+   * nothing while a caller {@linkplain #blockCuts keeps} pages or works on the list.
    *
    * @param log a session that has begun nothing
-   * @param least the minimum number of pages worth the work
+   * @param min the minimum number of pages worth the work
    * @param max the maximum number
    * @param stop returns true to end early
    * @return the number of pages removed
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    * @throws io.fovea.error.StorageException if a page could not be read or written
    */
-  public long cut(LogSession log, long least, long max, BooleanSupplier stop) {
+  public long cut(LogSession log, long min, long max, BooleanSupplier stop) {
     if (!lock.tryLock("cut free pages off the file")) {
       return 0;
     }
     try {
-      return walked(log, least, max, stop);
+      return cutByWalk(log, min, max, stop);
     } finally {
       lock.unlock();
     }
@@ -106,20 +106,20 @@ public final class PoolSpace {
       return 0;
     }
     try {
-      return walked(log, 1, Long.MAX_VALUE, stop);
+      return cutByWalk(log, 1, Long.MAX_VALUE, stop);
     } finally {
       lock.unlock();
     }
   }
 
-  private long walked(LogSession log, long least, long max, BooleanSupplier stop) {
+  private long cutByWalk(LogSession log, long least, long max, BooleanSupplier stop) {
     frames.checkOpen();
     try {
       long cut = walk.cut(log, least, max, stop);
       pagesCut.add(cut);
       return cut;
     } finally {
-      walk.forget();
+      walk.clear();
     }
   }
 
@@ -168,14 +168,14 @@ public final class PoolSpace {
   /** Ends what {@link #raise} has begun, and releases its memory. */
   public void endRaise() {
     if (lock.tryLock("raise free pages")) {
-      unlockAndForget();
+      unlockAndClear();
     }
   }
 
   /** Releases the lock, and the memory of a walk that will not be continued. */
-  private void unlockAndForget() {
+  private void unlockAndClear() {
     try {
-      walk.forget();
+      walk.clear();
     } finally {
       lock.unlock();
     }
@@ -200,7 +200,7 @@ public final class PoolSpace {
       frames.checkOpen();
       return runs.gather(log, max, stop);
     } finally {
-      unlockAndForget();
+      unlockAndClear();
     }
   }
 
@@ -225,7 +225,7 @@ public final class PoolSpace {
 
   /**
    * Returns the space of free pages arranged by {@link #gather} to the file system. Does nothing
-   * while a caller {@linkplain #keep keeps} pages, or if the file system can't punch holes.
+   * while a caller {@linkplain #blockCuts keeps} pages, or if the file system can't punch holes.
    *
    * @param redo {@link #UNLOGGED}, or the start of replay in a durable superblock that was made
    *     after {@link #allowHoles}
@@ -253,14 +253,14 @@ public final class PoolSpace {
       try {
         pagesPunched.add(runs.punched() - before);
       } finally {
-        unlockAndForget();
+        unlockAndClear();
       }
     }
   }
 
   /**
    * Visits all free pages, and possibly pages that are allocated concurrently. While a caller
-   * {@linkplain #keep keeps} pages no other page becomes a hole.
+   * {@linkplain #blockCuts keeps} pages no other page becomes a hole.
    *
    * @param visitor receives each page
    * @param stop returns true to end early
@@ -275,7 +275,7 @@ public final class PoolSpace {
       frames.checkOpen();
       return runs.visit(visitor, stop);
     } finally {
-      unlockAndForget();
+      unlockAndClear();
     }
   }
 
@@ -322,15 +322,15 @@ public final class PoolSpace {
   public long worthCutting() {
     AllocatorState state = allocator.state();
     long few = Math.min(pagesOfMib(), 1 + frames.residency.capacity() / (8 * SMALL_PART));
-    long least = Math.max(few, state.highWater() / WORTH_PART);
-    return state.freePages() < least ? Long.MAX_VALUE : least;
+    long min = Math.max(few, state.highWater() / WORTH_PART);
+    return state.freePages() < min ? Long.MAX_VALUE : min;
   }
 
   /**
    * Keeps the pages that a later {@link PoolCheckpoint#snapshot} counts from being cut off, until
-   * {@link #release}. The allocator's latch orders this after a cut in progress.
+   * {@link #unblockCuts}. The allocator's latch orders this after a cut in progress.
    */
-  public void keep() {
+  public void blockCuts() {
     allocator.shrinkBlockers.incrementAndGet();
   }
 
@@ -344,8 +344,8 @@ public final class PoolSpace {
     allocator.awaitEntered();
   }
 
-  /** Ends a {@link #keep}. */
-  public void release() {
+  /** Ends a {@link #blockCuts}. */
+  public void unblockCuts() {
     allocator.shrinkBlockers.decrementAndGet();
   }
 

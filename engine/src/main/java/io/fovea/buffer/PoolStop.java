@@ -4,7 +4,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stops a pool that can't continue, and notifies its waiting threads: {@link BufferPool#stopping}.
+ * Stops a pool that can't continue, and notifies its waiting threads: {@link BufferPool#poolStop}.
  * Thread-safe.
  *
  * @since 0.1.0
@@ -48,8 +48,8 @@ public final class PoolStop {
    *
    * @param check the check, called without latches that other threads need
    */
-  public void whileWaiting(Runnable check) {
-    frames.waitCheck(check);
+  public void setWaitCheck(Runnable check) {
+    frames.setWaitCheck(check);
   }
 
   /**

@@ -33,9 +33,9 @@ final class PredictiveTranslation {
       return preferred;
     }
     long tag = (long) t.tag(pid) << 32;
-    int frame = named(t, Mem.getLongOpaque(t.headers, line + FrameHeader.ENTRY_0), tag, pid);
+    int frame = frameOf(t, Mem.getLongOpaque(t.headers, line + FrameHeader.ENTRY_0), tag, pid);
     if (frame < 0) {
-      frame = named(t, Mem.getLongOpaque(t.headers, line + FrameHeader.ENTRY_1), tag, pid);
+      frame = frameOf(t, Mem.getLongOpaque(t.headers, line + FrameHeader.ENTRY_1), tag, pid);
     }
     return frame >= 0
         ? frame
@@ -43,7 +43,7 @@ final class PredictiveTranslation {
   }
 
   /** The frame that an entry names, if it names this page and the frame agrees; otherwise -1. */
-  private static int named(Translator t, long entry, long tag, long pid) {
+  private static int frameOf(Translator t, long entry, long tag, long pid) {
     if (((entry ^ tag) >>> 32) != 0 || entry == 0) {
       return -1;
     }

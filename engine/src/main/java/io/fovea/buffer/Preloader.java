@@ -33,16 +33,16 @@ final class Preloader {
     Translator translator = frames.translator;
     PageGroup group = new PageGroup();
     // A group does not recognize holes; a single read returns them as free pages.
-    int most = allocator.extent().hasHoles() ? 1 : PageGroup.CAPACITY;
+    int max = allocator.extent().hasHoles() ? 1 : PageGroup.CAPACITY;
     long end = allocator.highWater();
     for (long pid = PoolRecovery.FIRST_PAGE; pid < end; ) {
       group.clear();
-      for (; pid < end && group.size() < most; pid++) {
+      for (; pid < end && group.size() < max; pid++) {
         if (translator.lookup(pid) < 0) {
           group.add(pid);
         }
       }
-      if (most > 1) {
+      if (max > 1) {
         groups.begin(group, true);
         group.await();
       }

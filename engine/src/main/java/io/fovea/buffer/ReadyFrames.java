@@ -34,11 +34,11 @@ final class ReadyFrames {
   /**
    * Creates a list.
    *
-   * @param least the minimum capacity
+   * @param min the minimum capacity
    */
-  ReadyFrames(MemorySegment headers, int least) {
+  ReadyFrames(MemorySegment headers, int min) {
     this.headers = headers;
-    int length = Integer.highestOneBit(Math.max(2, least) - 1) << 1;
+    int length = Integer.highestOneBit(Math.max(2, min) - 1) << 1;
     ring = new int[length];
     mask = length - 1;
   }
@@ -73,7 +73,7 @@ final class ReadyFrames {
   /** Lists a candidate unless the list is full; then the page returns to the policy. */
   boolean offer(int frame) {
     boolean added = false;
-    if (!full()) {
+    if (!isFull()) {
       lock();
       try {
         added = tail - head < ring.length;
@@ -91,7 +91,7 @@ final class ReadyFrames {
     return added;
   }
 
-  boolean full() {
+  boolean isFull() {
     return size == ring.length;
   }
 
@@ -112,7 +112,7 @@ final class ReadyFrames {
 
   /** Returns to the policy a page that is no longer listed. */
   void keep(int frame) {
-    if (FrameHeader.evictionCandidate(headers, frame)) {
+    if (FrameHeader.isEvictionCandidate(headers, frame)) {
       FrameHeader.setUsed(headers, frame, false);
     }
   }

@@ -40,7 +40,7 @@ interface Residency {
    * Sets the source of a limit above all pages of the file that were allocated while the pool is
    * open. The limit never decreases, and may be read at any time.
    */
-  default void fileHas(LongSupplier pages) {}
+  default void setFilePages(LongSupplier pages) {}
 
   // ------------------------------------------------------------------------ a page arrives
 

@@ -179,7 +179,7 @@ final class ResidencyBudget implements Residency {
     }
     boolean good = false;
     try {
-      if (!region.forgets()) {
+      if (!region.canDiscard()) {
         throw new InvalidUseException(
             "Translation VIRTUAL needs native access to memory on Linux, which this JVM does not"
                 + " have: see --enable-native-access.");
@@ -208,13 +208,13 @@ final class ResidencyBudget implements Residency {
       Mem.putLong(s, (long) i * pageSize, 1);
       Mem.putLong(s, (i + 1L) * pageSize - Long.BYTES, 1);
     }
-    region.forget(pageSize, pageSize);
+    region.discard(pageSize, pageSize);
     boolean good = Mem.isZero(s, pageSize, pageSize);
     for (int i = 0; i < 3; i += 2) {
       good &= Mem.getLong(s, (long) i * pageSize) == 1;
       good &= Mem.getLong(s, (i + 1L) * pageSize - Long.BYTES) == 1;
     }
-    region.forget(0, 3L * pageSize);
+    region.discard(0, 3L * pageSize);
     Mem.zero(s, 0, good ? 0 : 3L * pageSize);
     return good;
   }
@@ -225,7 +225,7 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public void fileHas(LongSupplier pages) {
+  public void setFilePages(LongSupplier pages) {
     touched = pages;
   }
 
@@ -343,7 +343,7 @@ final class ResidencyBudget implements Residency {
     assert frames.pid(frame) == 0 : "frame " + frame + " still has a page";
     between.accept(1);
     if (!stays) {
-      frames.forgetPage(frame);
+      frames.discardPage(frame);
       count(1, 1);
     }
     between.accept(2);
@@ -419,8 +419,8 @@ final class ResidencyBudget implements Residency {
   }
 
   private void count(int pages, int calls) {
-    frames.counters.pagesForgotten.add(pages);
-    frames.counters.forgetCalls.add(calls);
+    frames.counters.pagesDiscarded.add(pages);
+    frames.counters.discardCalls.add(calls);
   }
 
   @Override

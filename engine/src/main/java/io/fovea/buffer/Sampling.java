@@ -85,40 +85,40 @@ final class Sampling implements ReplacementPolicy {
     long step = steps.incrementAndGet();
     int now = time(step);
     int best = -1;
-    int least = Integer.MAX_VALUE;
+    int min = Integer.MAX_VALUE;
     for (int i = 0; i < SAMPLES; i++) {
       int frame = residency.resident(random(step * SAMPLES + i));
       if (frame < 0) {
         continue;
       }
       int credit = again && canLeave(frame) ? 0 : visit(frame, now);
-      if (credit < least) {
+      if (credit < min) {
         best = frame;
-        least = credit;
+        min = credit;
       }
     }
     if (best >= 0) {
       int old = recentScore;
-      recentScore = old + (least - old >> 4);
+      recentScore = old + (min - old >> 4);
     }
     return best;
   }
 
   private boolean canLeave(int frame) {
-    return FrameHeader.evictionCandidate(headers, frame)
-        && !FrameHeader.dirty(headers, frame)
-        && !FrameHeader.writing(headers, frame);
+    return FrameHeader.isEvictionCandidate(headers, frame)
+        && !FrameHeader.isDirty(headers, frame)
+        && !FrameHeader.isWriting(headers, frame);
   }
 
   /** Ages a frame; returns the score of its page, or the maximum if it must not leave. */
   private int visit(int frame, int now) {
     if (FrameHeader.pid(headers, frame) == 0
-        || FrameHeader.evictionCandidate(headers, frame)
-        || FrameHeader.writing(headers, frame)) {
+        || FrameHeader.isEvictionCandidate(headers, frame)
+        || FrameHeader.isWriting(headers, frame)) {
       return Integer.MAX_VALUE;
     }
     long word = word(frame);
-    boolean used = FrameHeader.used(headers, frame);
+    boolean used = FrameHeader.isUsed(headers, frame);
     if (word == 0) {
       setWord(frame, PROBATION, now);
     } else if (used) {
@@ -135,7 +135,7 @@ final class Sampling implements ReplacementPolicy {
   /** A page whose usage byte was just cleared by a visit is not cold. */
   @Override
   public boolean mayBeDisplaced(int frame) {
-    if (FrameHeader.evictionCandidate(headers, frame)) {
+    if (FrameHeader.isEvictionCandidate(headers, frame)) {
       return true;
     }
     long word = word(frame);

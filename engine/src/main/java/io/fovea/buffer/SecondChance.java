@@ -38,10 +38,11 @@ final class SecondChance implements ReplacementPolicy {
     }
     // The writer passes over pages being written, and candidates, which were proposed before.
     if (!again
-        && (FrameHeader.writing(headers, frame) || FrameHeader.evictionCandidate(headers, frame))) {
+        && (FrameHeader.isWriting(headers, frame)
+            || FrameHeader.isEvictionCandidate(headers, frame))) {
       return -1;
     }
-    if (FrameHeader.used(headers, frame)) {
+    if (FrameHeader.isUsed(headers, frame)) {
       FrameHeader.setUsed(headers, frame, false);
       return -1;
     }

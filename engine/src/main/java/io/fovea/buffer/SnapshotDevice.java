@@ -94,7 +94,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
       return 0;
     }
     for (int round = 0, reads = 0; ; round = frames.pause(round)) {
-      if (copied(pid, seg, at)) {
+      if (readCopy(pid, seg, at)) {
         return 0;
       }
       frames.checkOpen();
@@ -109,16 +109,16 @@ public final class SnapshotDevice extends AbstractBlockDevice {
           return e.errno() == 0 ? Errno.EIO : e.errno();
         }
         // The reader checks it too, and reports the damage.
-        read = PageHeader.sound(seg, at, pageSize, pid) || ++reads == READS_MAX;
+        read = PageHeader.isValid(seg, at, pageSize, pid) || ++reads == READS_MAX;
       }
       if (read) {
-        copied(pid, seg, at);
+        readCopy(pid, seg, at);
         return 0;
       }
     }
   }
 
-  private boolean copied(long pid, MemorySegment seg, long at) {
+  private boolean readCopy(long pid, MemorySegment seg, long at) {
     boolean copied;
     try {
       copied = copies.read(snapshot, pid, seg, at);
@@ -173,7 +173,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
 
   private int endApart(IoBatch batch, int i, IoBatch together, int k) {
     try {
-      return whole(batch, i, together, k) ? 0 : perform(batch, i);
+      return isSnapshotVersion(batch, i, together, k) ? 0 : perform(batch, i);
     } catch (Throwable t) {
       return unexpected(t);
     }
@@ -209,10 +209,10 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   }
 
   /** Whether a page that was read together with others is the snapshot's version. */
-  private boolean whole(IoBatch batch, int i, IoBatch together, int k) {
+  private boolean isSnapshotVersion(IoBatch batch, int i, IoBatch together, int k) {
     long pid = batch.offset(i) / pageSize;
     return together.error(k) == 0
-        && PageHeader.sound(batch.segment(i), batch.segmentOffset(i), pageSize, pid)
+        && PageHeader.isValid(batch.segment(i), batch.segmentOffset(i), pageSize, pid)
         && !copies.has(snapshot, pid)
         && !snapshot.isEvicted();
   }

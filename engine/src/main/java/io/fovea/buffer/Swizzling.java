@@ -59,7 +59,7 @@ import org.jspecify.annotations.Nullable;
  *   <li><b>S6. Parents to children only.</b> Siblings, roots, cursor positions, key locations and
  *       entries of indexes are hints, checked as under every kind.
  *   <li><b>S7. Frames are never written, and frames from outside are never trusted.</b> Copies for
- *       the file and the log contain no frames ({@link PageCopy#forgetFrames}). Copies for
+ *       the file and the log contain no frames ({@link PageCopy#clearFrameHints}). Copies for
  *       snapshots may contain frames of another pool, and a file can be forged, so frames are
  *       cleared in every page that arrives from a device or from the log ({@link #arrived}).
  * </ol>

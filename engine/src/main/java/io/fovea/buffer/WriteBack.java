@@ -189,7 +189,7 @@ final class WriteBack {
     return size;
   }
 
-  boolean full() {
+  boolean isFull() {
     return size == capacity;
   }
 
@@ -263,7 +263,7 @@ final class WriteBack {
       return 0;
     }
     for (int slot = 0; slot < copies; slot++) {
-      PageCopy.forgetFrames(buffer, at(slot), frames.pageSize);
+      PageCopy.clearFrameHints(buffer, at(slot), frames.pageSize);
       PageHeader.seal(buffer, at(slot), frames.pageSize);
     }
     transfers(copies);
@@ -299,9 +299,9 @@ final class WriteBack {
       try {
         long base = frames.base(frame);
         long lsn = PageHeader.pageLsn(frames.pages, base);
-        if (frames.pid(frame) != pid || FrameHeader.writing(frames.headers, frame)) {
+        if (frames.pid(frame) != pid || FrameHeader.isWriting(frames.headers, frame)) {
           left[leftSize++] = pid;
-        } else if (!FrameHeader.dirty(frames.headers, frame)) {
+        } else if (!FrameHeader.isDirty(frames.headers, frame)) {
           // Another thread wrote it.
         } else if (lsn > durable || lsn == Long.MAX_VALUE) {
           left[leftSize++] = pid;

@@ -103,11 +103,11 @@ final class WriterPace {
    *
    * @param pages the number of its pages
    * @param nanos the time from its copies to its completion
-   * @param behind whether too few frames are available nevertheless
+   * @param tooFew whether too few frames are available nevertheless
    */
-  void wrote(int pages, long nanos, boolean behind) {
+  void wrote(int pages, long nanos, boolean tooFew) {
     batchNanos += (nanos - batchNanos) / 4;
-    if (behind) {
+    if (tooFew) {
       batch = Math.min(batchMax, Math.max(batch, 2 * pages));
     } else if (nanos > BATCH_NANOS) {
       // Shrinks in proportion, but at most by half: one slow write says little.

@@ -61,8 +61,8 @@ final class BackgroundThrottle {
     begin(SHARE_MIN_QUICKLY);
   }
 
-  private void begin(double least) {
-    shareMin = least;
+  private void begin(double min) {
+    shareMin = min;
     beginPeriod();
   }
 

@@ -39,7 +39,7 @@ public final class BackupRun {
         return store.backup(backup);
       }
       Backup.Result[] result = new Backup.Result[1];
-      schema.whileAllIsStill("back up", () -> result[0] = cold(store, schema, backup));
+      schema.whileQuiescent("back up", () -> result[0] = cold(store, schema, backup));
       return result[0];
     }
   }
@@ -49,7 +49,7 @@ public final class BackupRun {
     // If the file is unchanged since its last close, the catalog already contains the counts.
     long counted = store.isMarked() ? schema.saveCounts() : store.countsNumber();
     store.pool().flushAll();
-    Superblock clean = store.complete().counted(counted);
+    Superblock clean = store.complete().withCounts(counted);
     return backup.copyOffline(store.device(), store.pool(), clean, !store.isMarked());
   }
 }

@@ -60,7 +60,7 @@ public final class CatalogChange {
   /** Changes of table names, for change subscribers; they are not stored in the catalog's tree. */
   private final List<TableEvent> tableEvents = new ArrayList<>();
 
-  private record TableEvent(int treeId, byte[] name, int how) {}
+  private record TableEvent(int treeId, byte[] name, int kind) {}
 
   private @Nullable RootMove root;
 
@@ -88,13 +88,13 @@ public final class CatalogChange {
   }
 
   /** Adds a tree to the catalog. */
-  CatalogChange publishes(BTree tree) {
+  CatalogChange publishTree(BTree tree) {
     published.add(tree);
     return this;
   }
 
   /** Removes a tree from the catalog. */
-  CatalogChange drops(BTree tree) {
+  CatalogChange dropTree(BTree tree) {
     dropped.add(tree);
     return this;
   }
@@ -107,28 +107,28 @@ public final class CatalogChange {
   /**
    * Moves a tree's root atomically with the record. If it cannot move, {@link #logged} stays false.
    */
-  CatalogChange moves(RootMove move) {
+  CatalogChange moveRoot(RootMove move) {
     root = move;
     return this;
   }
 
   /** Names the tree as a table, or confirms its name. */
-  CatalogChange isTable(BTree tree, String name) {
-    return tableEvent(tree, name, CommitRecord.IS);
+  CatalogChange nameTable(BTree tree, String name) {
+    return addTableEvent(tree, name, CommitRecord.IS);
   }
 
   /** Names the tree as a table whose records were loaded rather than committed. */
-  CatalogChange isLoaded(BTree tree, String name) {
-    return tableEvent(tree, name, CommitRecord.LOADED);
+  CatalogChange nameLoadedTable(BTree tree, String name) {
+    return addTableEvent(tree, name, CommitRecord.LOADED);
   }
 
   /** Marks the tree as no longer a table. */
-  CatalogChange isDropped(BTree tree) {
-    return tableEvent(tree, "", CommitRecord.DROPPED);
+  CatalogChange unnameTable(BTree tree) {
+    return addTableEvent(tree, "", CommitRecord.DROPPED);
   }
 
-  private CatalogChange tableEvent(BTree tree, String name, int how) {
-    tableEvents.add(new TableEvent(tree.treeId(), name.getBytes(StandardCharsets.UTF_8), how));
+  private CatalogChange addTableEvent(BTree tree, String name, int kind) {
+    tableEvents.add(new TableEvent(tree.treeId(), name.getBytes(StandardCharsets.UTF_8), kind));
     return this;
   }
 
@@ -189,12 +189,12 @@ public final class CatalogChange {
         }
       }
     }
-    return session.logging() ? session.recordEnd() : 0;
+    return session.isLogging() ? session.recordEnd() : 0;
   }
 
   private boolean change() {
     stageAll();
-    if (session.logging()) {
+    if (session.isLogging()) {
       reservePages();
       if (!appendSchema()) {
         return false;
@@ -204,7 +204,7 @@ public final class CatalogChange {
     }
     logged = true; // without a log, here
     if (root != null) {
-      root.happened(session);
+      root.publish(session);
     }
     install();
     catalog.freeChain(released, session);
@@ -366,7 +366,7 @@ public final class CatalogChange {
       at = o.put(to, at, catalog.treeId());
     }
     for (TableEvent f : tableEvents) {
-      at = CommitRecord.table(to, at, f.treeId, f.name, f.how);
+      at = CommitRecord.table(to, at, f.treeId, f.name, f.kind);
     }
     at = SchemaRecord.putPids(to, at, adopted);
     at = SchemaRecord.putPids(to, at, released);

@@ -442,19 +442,19 @@ public record CatalogEntry(
       int version = in.readUnsignedByte();
       if (version < VERSION_WITHOUT_HINTS || version > VERSION) {
         throw new IncompatibleFormatException(
-            "The catalog's entry of table "
+            "The catalog entry of table "
                 + known
                 + " has version "
                 + version
-                + "; this version of Fovea knows "
+                + "; this version of Fovea reads version "
                 + VERSION
-                + ". Use a newer one.");
+                + ". Use a newer version of Fovea.");
       }
       int treeId = in.readInt();
       long rootPid = in.readLong();
       KeySpec parts = readKey(in);
       if (parts.hasNullable()) {
-        throw new IOException("a key of a table that may be null");
+        throw new IOException("a table key that can be null");
       }
       Layout layout = in.readBoolean() ? readLayout(in) : null;
       int n = in.readUnsignedShort();
@@ -465,7 +465,7 @@ public record CatalogEntry(
       ExtensionFields extensionFields =
           version < VERSION_WITHOUT_TYPES ? new ExtensionFields() : ExtensionFields.read(in, known);
       if (in.read() >= 0) {
-        throw new IOException("bytes behind the end");
+        throw new IOException("bytes after the end");
       }
       String name = CatalogKey.read(key, extensionFields);
       Extras extras = Extras.read(extensionFields, layout);
@@ -483,7 +483,7 @@ public record CatalogEntry(
       return new CatalogEntry(name, treeId, rootPid, parts, layout, all, extras);
     } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException e) {
       CorruptionException c =
-          new CorruptionException("the catalog's entry of table " + known, -1, -1, VERSION, -1);
+          new CorruptionException("the catalog entry of table " + known, -1, -1, VERSION, -1);
       c.initCause(e);
       throw c;
     }
@@ -580,7 +580,7 @@ public record CatalogEntry(
           + file.offset()
           + " in the file, and at byte "
           + here.offset()
-          + " here. Let them stay before, with Database.dropExpiry";
+          + " here. Remove the expiry first, with Database.dropExpiry";
     }
     return extras.expiry != null && spec.expiry() == null ? unspecified(extras.expiry) : null;
   }
@@ -589,8 +589,8 @@ public record CatalogEntry(
   static String unspecified(Expiry expiry) {
     return "its "
         + expiry
-        + ", which the specification does not say. Say it with expireAfter, or let records stay for"
-        + " ever with Database.dropExpiry";
+        + ", but the specification has no expiry. Add one with expireAfter, "
+        + "or remove it from the table with Database.dropExpiry";
   }
 
   private static String fields(Layout file, Layout here) {

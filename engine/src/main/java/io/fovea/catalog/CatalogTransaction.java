@@ -282,7 +282,7 @@ public final class CatalogTransaction implements CatalogPart {
     } else {
       dropped.add(core);
       cuts.dropped(core);
-      tx.drops(core.bit);
+      tx.addDropped(core.bit);
     }
     return true;
   }
@@ -357,7 +357,7 @@ public final class CatalogTransaction implements CatalogPart {
   private @Nullable SequenceCore findSequence(String name) {
     if (!sequences.knows(name)) {
       awaitChange();
-      sequences.see(name);
+      sequences.addLookup(name);
       tx.dependsOnLsn(schema.publishedLsn());
     }
     return sequences.core(name);
@@ -395,7 +395,7 @@ public final class CatalogTransaction implements CatalogPart {
    */
   public void cut(TableCore core, KeyRange range, long records) {
     cuts.add(core, range, records);
-    tx.drops(core.bit);
+    tx.addDropped(core.bit);
   }
 
   /** Returns whether a range of the table is to be cut. */
@@ -409,8 +409,8 @@ public final class CatalogTransaction implements CatalogPart {
   }
 
   /** Cancels a table's cut; returns the number of records counted in it. */
-  public long forgetCut(TableCore core) {
-    return cuts.forget(core);
+  public long cancelCut(TableCore core) {
+    return cuts.remove(core);
   }
 
   /** Returns the exception for a range that no longer matches its count. */
@@ -471,22 +471,22 @@ public final class CatalogTransaction implements CatalogPart {
 
   private void lock(TableCore core, String what) {
     boolean drops = dropped.contains(core);
-    boolean mine = false;
+    boolean owned = false;
     locked.add(core); // lockedCount counts it once locked: nothing can fail in between
     try {
-      mine = core.changing.tryLock(what);
-      if (!mine) {
+      owned = core.changing.tryLock(what);
+      if (!owned) {
         core.setDropPending(drops);
-        mine = core.changing.tryLock(what, CHANGING_NANOS);
+        owned = core.changing.tryLock(what, CHANGING_NANOS);
       }
-      lockedCount += mine ? 1 : 0;
+      lockedCount += owned ? 1 : 0;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new OperationInterruptedException(what);
     } finally {
       core.setDropPending(false);
     }
-    if (!mine) {
+    if (!owned) {
       throw conflict("an index of table " + core.displayName() + " is being built or dropped");
     }
   }
@@ -514,9 +514,9 @@ public final class CatalogTransaction implements CatalogPart {
           }
         });
     for (TableCore core : dropped) {
-      c.isDropped(core.tree);
+      c.unnameTable(core.tree);
       for (BTree tree : Schema.trees(core)) {
-        c.drops(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+        c.dropTree(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
       }
     }
     for (TableCore core : made) {
@@ -524,14 +524,14 @@ public final class CatalogTransaction implements CatalogPart {
         Schema.trees(core).forEach(t -> c.delete(DeferredDrops.key(t.treeId())));
       }
     }
-    sequences.into(c);
+    sequences.addTo(c);
     return c;
   }
 
   private CatalogChange requireChange() {
     CatalogChange c = change;
     if (c == null) {
-      throw new IllegalStateException("The locks of the catalog were not taken.");
+      throw new IllegalStateException("The catalog locks are not held.");
     }
     return c;
   }
@@ -558,11 +558,11 @@ public final class CatalogTransaction implements CatalogPart {
     schema.changing(true);
     long bits = 0;
     for (TableCore core : dropped) {
-      core.setDropping(true);
+      core.setCommittingDrop(true);
       bits |= core.bit;
     }
     for (TableCore core : cuts.losing()) {
-      core.setDropping(true);
+      core.setCommittingDrop(true);
       bits |= core.bit;
     }
     store.engine().dropping(bits);
@@ -614,7 +614,7 @@ public final class CatalogTransaction implements CatalogPart {
     cuts.install(session);
     List<TableCore> stay = made.stream().filter(now::containsValue).toList();
     stay.forEach(TableCore::made); // before other threads can find the tables
-    long lsn = session.logging() ? session.recordEnd() : 0;
+    long lsn = session.isLogging() ? session.recordEnd() : 0;
     schema.publish(now, lsn);
     sequences.publish(lsn);
     for (TableCore core : dropped) {
@@ -623,7 +623,7 @@ public final class CatalogTransaction implements CatalogPart {
     }
     // Last, because a count of records checks the deferred trees first, then the tables.
     stay.forEach(core -> Schema.trees(core).forEach(changes.drops::keep));
-    cuts.losing().forEach(core -> core.setDropping(false));
+    cuts.losing().forEach(core -> core.setCommittingDrop(false));
     installed = true;
     schema.changing(false);
   }
@@ -643,8 +643,8 @@ public final class CatalogTransaction implements CatalogPart {
   @Override
   public void ended() {
     if (deciding && !installed && store.engine().poison() == null) {
-      dropped.forEach(core -> core.setDropping(false));
-      cuts.losing().forEach(core -> core.setDropping(false));
+      dropped.forEach(core -> core.setCommittingDrop(false));
+      cuts.losing().forEach(core -> core.setCommittingDrop(false));
       schema.changing(false);
     }
     sequences.ended(installed);

@@ -139,7 +139,7 @@ public final class Compaction {
     store.requireOpen();
     if (store.isReadOnly() || store.isSnapshot()) {
       throw new InvalidUseException(
-          store.name() + " can't be compacted: that takes a database that is open for writing.");
+          store.name() + " can't be compacted: it is a snapshot, or is open read-only.");
     }
     if (lock.isHeldByCurrentThread()) {
       throw new InvalidUseException("Can't " + what + " within a compaction.");
@@ -190,7 +190,7 @@ public final class Compaction {
     store.engine().checkUsable(false);
   }
 
-  private boolean stops() {
+  private boolean isStopping() {
     return Thread.currentThread().isInterrupted() || !store.isOpen();
   }
 
@@ -273,14 +273,14 @@ public final class Compaction {
       moved += done;
       space().moved(done);
       progress.accept(state());
-      pace(bytesPerSecond, what);
+      throttle(bytesPerSecond, what);
     }
   }
 
   /** Raises low free pages to the top of the list; returns 0 if other threads took them. */
   private int raise(int pages, String what, Consumer<State> progress) {
     int raised;
-    while ((raised = space().raise(session(), low(), pages, this::stops)) == PoolSpace.MORE) {
+    while ((raised = space().raise(session(), low(), pages, this::isStopping)) == PoolSpace.MORE) {
       progress.accept(state());
       check(what);
     }
@@ -308,12 +308,12 @@ public final class Compaction {
 
   /** Returns the pages to move in a tenth of a second, limited in small pools. */
   private int pieceMax(long bytesPerSecond) {
-    int most = Math.clamp(store.pool().capacity() / FRAMES_PART, 1, PIECE_PAGES);
+    int max = Math.clamp(store.pool().capacity() / FRAMES_PART, 1, PIECE_PAGES);
     long pages = bytesPerSecond / PIECES_A_SECOND / store.pool().pageSize();
-    return bytesPerSecond == 0 ? most : Math.clamp(pages, 1, most);
+    return bytesPerSecond == 0 ? max : Math.clamp(pages, 1, max);
   }
 
-  private void pace(long bytesPerSecond, String what) {
+  private void throttle(long bytesPerSecond, String what) {
     if (bytesPerSecond > 0) {
       long pages = moved + gathered;
       long due = began + (long) (1e9 * pages * store.pool().pageSize() / bytesPerSecond);
@@ -371,7 +371,7 @@ public final class Compaction {
               if (++examined[0] % PROGRESS_PAGES == 0) {
                 progress.accept(state()); // no lock is held here
               }
-              return stops();
+              return isStopping();
             });
     for (BTree tree : changes.locked(what, this::trees)) {
       long pages = high.getOrDefault(tree.treeId(), 0L);
@@ -386,7 +386,7 @@ public final class Compaction {
       BTree tree, long high, String what, long bytesPerSecond, Consumer<State> progress) {
     ChainWalk walk = new ChainWalk(tree);
     long left = high;
-    int most = pieceMax(bytesPerSecond);
+    int max = pieceMax(bytesPerSecond);
     try {
       while (left > 0) {
         check(what);
@@ -398,7 +398,7 @@ public final class Compaction {
         if (!found) {
           continue;
         }
-        if (raise(most, what, progress) > 0) {
+        if (raise(max, what, progress) > 0) {
           failedRaises = 0;
         } else if (++failedRaises >= RAISES) {
           check(what);
@@ -406,12 +406,12 @@ public final class Compaction {
         }
         long done =
             changes.locked(
-                what, () -> isLive(tree) ? longs.piece(tree, walk, low(), most, session()) : 0L);
+                what, () -> isLive(tree) ? longs.piece(tree, walk, low(), max, session()) : 0L);
         left -= done;
         moved += done;
         space().moved(done);
         progress.accept(state());
-        pace(bytesPerSecond, what);
+        throttle(bytesPerSecond, what);
       }
       return true;
     } finally {
@@ -422,21 +422,21 @@ public final class Compaction {
   // ---------------------------------------------------------------------------------------- roots
 
   private void moveRoots(String what, long bytesPerSecond, Consumer<State> progress) {
-    int most = pieceMax(bytesPerSecond);
+    int max = pieceMax(bytesPerSecond);
     for (int failures = 0; failures < RAISES; ) {
       check(what);
-      int high = changes.locked(what, () -> roots.high(low(), most).size());
+      int high = changes.locked(what, () -> roots.high(low(), max).size());
       if (high == 0) {
         return;
       }
       // A root that replaces itself by its only child needs no page, so a failed raise is ignored.
       raise(high, what, progress);
-      long done = changes.locked(what, () -> roots.piece(low(), most, session()));
+      long done = changes.locked(what, () -> roots.piece(low(), max, session()));
       failures = done > 0 ? 0 : failures + 1;
       moved += done;
       space().moved(done);
       progress.accept(state());
-      pace(bytesPerSecond, what);
+      throttle(bytesPerSecond, what);
     }
   }
 
@@ -444,7 +444,7 @@ public final class Compaction {
     for (int i = 0; i < CUTS; i++) {
       check(what);
       store.checkpoint(); // written pages are not busy
-      if (space().cutAll(session(), this::stops) == 0) {
+      if (space().cutAll(session(), this::isStopping) == 0) {
         break;
       }
     }
@@ -468,7 +468,7 @@ public final class Compaction {
     for (boolean first = true; first || gathered < most; first = false) {
       check(what);
       long max = first ? Math.min(FIRST_PUNCH_PAGES, second) : second;
-      long more = space().gather(session(), max, this::stops);
+      long more = space().gather(session(), max, this::isStopping);
       gathered += more;
       if (more > 0) {
         space().allowHoles();
@@ -480,13 +480,13 @@ public final class Compaction {
         check(what);
         store.checkpoint(); // after allowHoles, so that its superblock allows holes
       }
-      long pages = space().punch(store.redoWithHoles(), this::stops);
+      long pages = space().punch(store.redoWithHoles(), this::isStopping);
       punched += pages;
       progress.accept(state());
       if (more < max || pages == 0) {
         break; // no pages left, holes unsupported, a backup in progress, or the pages were reused
       }
-      pace(bytesPerSecond, what);
+      throttle(bytesPerSecond, what);
     }
   }
 }

@@ -153,7 +153,7 @@ public final class DeferredDrops {
   }
 
   /** Removes a tree from the catalog; requires the schema lock. */
-  private final Consumer<byte[]> forget;
+  private final Consumer<byte[]> deleteRecord;
 
   private final Store store;
   private final OrphanPages orphanPages;
@@ -166,10 +166,10 @@ public final class DeferredDrops {
 
   private volatile boolean stopped;
 
-  DeferredDrops(Store store, OrphanPages orphanPages, Consumer<byte[]> forget) {
+  DeferredDrops(Store store, OrphanPages orphanPages, Consumer<byte[]> deleteRecord) {
     this.store = store;
     this.orphanPages = orphanPages;
-    this.forget = forget;
+    this.deleteRecord = deleteRecord;
   }
 
   // -------------------------------------------------------------------------------- the catalog
@@ -214,7 +214,7 @@ public final class DeferredDrops {
             int version = vLen == 0 ? 0 : value.get();
             if (vLen != (version == VERSION ? 9 : version == BUILT ? 25 : -1)) {
               throw new CorruptionException(
-                  "the catalog's entry of a dropped tree, " + id, -1, -1, VERSION, vLen);
+                  "the catalog entry of a dropped tree, " + id, -1, -1, VERSION, vLen);
             }
             long root = value.getLong();
             boolean built = version == BUILT;
@@ -372,7 +372,7 @@ public final class DeferredDrops {
         return Piece.LATER;
       }
       if (!drop.pagesFree) {
-        drop.pagesFree = freed(drop);
+        drop.pagesFree = tryFree(drop);
       }
       BTree tree = drop.tree;
       if (tree != null) {
@@ -400,7 +400,7 @@ public final class DeferredDrops {
       return Piece.DONE;
     }
     try {
-      forget.accept(key(drop.treeId));
+      deleteRecord.accept(key(drop.treeId));
     } catch (DurabilityLostException | DatabaseClosedException e) {
       throw e;
     } catch (FoveaException e) {
@@ -432,7 +432,7 @@ public final class DeferredDrops {
     return gracePeriod == null;
   }
 
-  private boolean freed(Drop drop) {
+  private boolean tryFree(Drop drop) {
     LogSession own = session();
     TreeDrop pages = drop.pages;
     if (pages == null) {
@@ -491,7 +491,7 @@ public final class DeferredDrops {
         Threads.logSafely(
             LOG,
             Level.WARNING,
-            "No thread could be started that frees pages of dropped trees of ",
+            "Could not start the thread that frees pages of dropped trees of ",
             store.name(),
             "",
             none);
@@ -519,7 +519,7 @@ public final class DeferredDrops {
 
   /** Frees a piece of each tree; returns how long to wait, or 0 to end the thread. */
   private long freeRound(long pause) {
-    if (stopped || store.engine().poison() != null || ends()) {
+    if (stopped || store.engine().poison() != null || endIfIdle()) {
       return 0;
     }
     long began = System.nanoTime();
@@ -548,7 +548,7 @@ public final class DeferredDrops {
     }
   }
 
-  private synchronized boolean ends() {
+  private synchronized boolean endIfIdle() {
     if (!isIdle()) {
       return false;
     }

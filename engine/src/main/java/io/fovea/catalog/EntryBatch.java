@@ -18,16 +18,16 @@ final class EntryBatch implements AutoCloseable {
   /**
    * Creates an empty batch.
    *
-   * @param most the capacity in entries
+   * @param max the capacity in entries
    * @param entryMax the longest key of an entry, in bytes
    * @param keyMax the longest primary key, in bytes
    */
-  EntryBatch(int most, int entryMax, int keyMax) {
+  EntryBatch(int max, int entryMax, int keyMax) {
     this.entrySpace = entryMax;
     this.stride = (long) entryMax + keyMax;
-    this.entryLengths = new int[most];
-    this.keyLengths = new int[most];
-    this.memory = arena.allocate(most * stride, 8);
+    this.entryLengths = new int[max];
+    this.keyLengths = new int[max];
+    this.memory = arena.allocate(max * stride, 8);
   }
 
   void clear() {
@@ -52,7 +52,7 @@ final class EntryBatch implements AutoCloseable {
       MemorySegment from, long entry, int entryLength, MemorySegment of, long key, int length) {
     if (entryLength < 0 || entryLength > entrySpace || length < 0 || length > stride - entrySpace) {
       throw new CorruptionException(
-          "length of a noted entry", -1, -1, stride, entryLength + length);
+          "length of an index entry", -1, -1, stride, entryLength + length);
     }
     Mem.copy(from, entry, memory, entryAt(size), entryLength);
     Mem.copy(of, key, memory, keyAt(size), length);

@@ -112,8 +112,8 @@ final class Evolution {
       throw refused(
           "field "
               + field
-              + " is dropped, and rows expire by it. Let rows stay before, with"
-              + " Database.dropExpiry");
+              + " is dropped, but rows expire by it. Remove the expiry first, "
+              + "with Database.dropExpiry");
     }
     if (spec.expiry() == null) {
       throw refused(CatalogEntry.unspecified(by.spec()));
@@ -157,7 +157,7 @@ final class Evolution {
                 + version);
       }
       for (Step step : steps) {
-        nextId += take(step, version, slots, nextId);
+        nextId += apply(step, version, slots, nextId);
       }
     }
     List<RowHistory.Origin> fields = new ArrayList<>();
@@ -177,7 +177,7 @@ final class Evolution {
   }
 
   /** Applies a step; returns 1 if it adds a field. */
-  private int take(Step step, int version, Map<String, Slot> slots, int nextId) {
+  private int apply(Step step, int version, Map<String, Slot> slots, int nextId) {
     boolean add = step.kind() == Step.Kind.ADD;
     Slot slot = slots.remove(step.field());
     if (add != (slot == null) || !add && slots.containsKey(step.to())) {
@@ -224,7 +224,7 @@ final class Evolution {
                 + spec.version()
                 + (holds(f, was)
                     ? ", and no step widens it"
-                    : ", which has no room for all of its values"));
+                    : ", which can't hold all of its values"));
       }
       now[before.ordinal()] = f;
     }
@@ -244,25 +244,25 @@ final class Evolution {
   @Nullable IndexSpec index(IndexCore index) {
     IndexSpec s = SpecCheck.named(store, core, spec, index);
     List<Field> fields = new ArrayList<>();
-    boolean anew = false;
+    boolean changed = false;
     for (Field f : index.fields) {
       Field n = f.key() ? f : now[f.ordinal()];
       if (n == null) {
         throw refused(
             "field "
                 + f
-                + " is dropped, and index "
+                + " is dropped, but index "
                 + index.displayName()
-                + " is by it. Drop the index before, with Database.dropIndex");
+                + " uses it. Drop the index first, with Database.dropIndex");
       }
-      anew |= !isAlike(n, f);
+      changed |= !isAlike(n, f);
       fields.add(n);
     }
     if (index.isExtracted()) {
-      anew = !history.old().equals(core.history().old());
+      changed = !history.old().equals(core.history().old());
     }
     SpecCheck.checkIndex(store, core, CatalogEntry.IndexEntry.of(index).by(fields), s);
-    return anew ? null : s;
+    return changed ? null : s;
   }
 
   private IncompatibleSchemaException refused(String what) {

@@ -75,7 +75,7 @@ final class Evolutions {
           core,
           "it has version "
               + core.history().version()
-              + " in the file, which was opened for reading only, and "
+              + " in the file, which was opened read-only, and "
               + spec.version()
               + " here. Open it for writing once, or with the specification of that version.");
     }

@@ -76,7 +76,7 @@ public final class Expirations {
   private final AtomicLong swept = new AtomicLong();
   private final AtomicLong pieces = new AtomicLong();
   private final AtomicLong failures = new AtomicLong();
-  private final LongAdder passed = new LongAdder();
+  private final LongAdder skipped = new LongAdder();
 
   /** Guarded by this object's monitor. */
   private @Nullable Thread thread;
@@ -116,19 +116,19 @@ public final class Expirations {
    * table.
    */
   TableCore expire(TableCore core, @Nullable Expiry expiry) {
-    core.expire(expiry == null ? null : new RecordExpiry(core, expiry, timing.clock, passed));
+    core.expire(expiry == null ? null : new RecordExpiry(core, expiry, timing.clock, skipped));
     return core;
   }
 
   /** Returns whether a table already has the expiry of a specification. */
-  static boolean isAs(TableCore core, TableSpec spec) {
+  static boolean hasExpiryOf(TableCore core, TableSpec spec) {
     RecordExpiry known = core.expiry();
     return known == null ? spec.expiry() == null : known.is(spec.expiry(), core, spec.objects());
   }
 
   /** Sets the expiry of a table to that of a specification. The index by time must exist. */
   void adapt(TableCore core, TableSpec spec) {
-    if (core.isDropped() || isAs(core, spec)) {
+    if (core.isDropped() || hasExpiryOf(core, spec)) {
       return;
     }
     Expiry expiry = spec.expiry();
@@ -138,16 +138,16 @@ public final class Expirations {
               + core.displayName()
               + " of "
               + store.name()
-              + ", which was opened for reading only, can't get another expiry: "
+              + ", which was opened read-only, can't be given the expiry: "
               + expiry
               + ".");
     }
-    set(core, expiry, "let records of table " + core.displayName() + " expire");
+    set(core, expiry, "change the expiry of table " + core.displayName());
   }
 
   boolean drop(TableCore core) {
     return core.expiry() != null
-        && set(core, null, "let records of table " + core.displayName() + " stay");
+        && set(core, null, "change the expiry of table " + core.displayName());
   }
 
   private boolean set(TableCore core, @Nullable Expiry expiry, String what) {
@@ -156,7 +156,7 @@ public final class Expirations {
     core.changing.lock(what, store::checkWaiting);
     long[] end = {-1};
     try {
-      store.alone(what, () -> end[0] = changes.locked(what, () -> change(core, expiry)));
+      store.runAlone(what, () -> end[0] = changes.locked(what, () -> change(core, expiry)));
     } finally {
       core.changing.unlock();
     }
@@ -176,7 +176,7 @@ public final class Expirations {
       throw new InvalidUseException(
           "Table "
               + core.displayName()
-              + " has another expiry since it was opened: open it again.");
+              + " was opened before its expiry was changed: open it again.");
     }
     CatalogChange change = new CatalogChange(store);
     List<IndexCore> all = new ArrayList<>(core.readable());
@@ -185,9 +185,9 @@ public final class Expirations {
       gone.addAll(all.stream().filter(RecordExpiry::isExpiryIndex).toList());
       all.removeAll(gone);
     }
-    SchemaChanges.expiring(core, expiry, all, change);
+    SchemaChanges.saveExpiry(core, expiry, all, change);
     for (IndexCore i : gone) {
-      change.drops(i.tree).put(DeferredDrops.key(i.tree.treeId()), DeferredDrops.value(i.tree));
+      change.dropTree(i.tree).put(DeferredDrops.key(i.tree.treeId()), DeferredDrops.value(i.tree));
     }
     return change.run(
         () -> {
@@ -236,7 +236,7 @@ public final class Expirations {
     store.requireOpen();
     if (store.isReadOnly()) {
       throw new InvalidUseException(
-          "Expired rows of " + store.name() + " can't be removed: it was opened for reading only.");
+          "Expired rows of " + store.name() + " can't be removed: it was opened read-only.");
     }
     long n = 0;
     for (TableCore core : expiring.get()) {
@@ -302,7 +302,7 @@ public final class Expirations {
       if (upTo <= 0) {
         return;
       }
-      int most = Math.max(1, PIECE_ROWS >> Math.min(30, attempt - 1));
+      int max = Math.max(1, PIECE_ROWS >> Math.min(30, attempt - 1));
       int bytes = expiry.entryBytes();
       MemorySegment key = statementContext.take(core.keyBytesMax + 2L * bytes);
       try {
@@ -311,8 +311,8 @@ public final class Expirations {
         TxScan scan = t.scan(index.tree, key, 0, bytes, true, key, bytes, bytes, false, false);
         try {
           // Delete what the scan returned, without a separate read.
-          scan.toDelete(true);
-          more = remove(statementContext, t, index, expiry, scan, key, most, upTo);
+          scan.prepareForDeletes(true);
+          more = remove(statementContext, t, index, expiry, scan, key, max, upTo);
         } finally {
           scan.close();
         }
@@ -327,7 +327,7 @@ public final class Expirations {
      */
     private long trustedUpTo(
         StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
-      long now = expiry.time(statementContext, t);
+      long now = expiry.now(statementContext, t);
       long newest = expiry.guard.isNew() ? newest(statementContext, t, expiry, index) : 0;
       return expiry.hiddenUpTo(expiry.guard.trusted(now, newest, core.displayName()));
     }
@@ -365,9 +365,9 @@ public final class Expirations {
         RecordExpiry expiry,
         TxScan scan,
         MemorySegment key,
-        int most,
+        int max,
         long upTo) {
-      for (int i = 0; i < most; i++) {
+      for (int i = 0; i < max; i++) {
         if (!scan.next()) {
           return false;
         }
@@ -436,7 +436,7 @@ public final class Expirations {
   }
 
   private void background() {
-    boolean told = false;
+    boolean logged = false;
     while (true) {
       try {
         Threads.beginIteration();
@@ -444,15 +444,15 @@ public final class Expirations {
           return;
         }
         sweepGuarded();
-        told = false;
+        logged = false;
       } catch (DurabilityLostException | DatabaseClosedException e) {
         return; // the next opening continues
       } catch (Throwable t) {
         // Catches exceptions of extractors too. The thread must survive: while it is registered, no
         // other thread is started.
         failures.incrementAndGet();
-        if (!told) {
-          told = true;
+        if (!logged) {
+          logged = true;
           Threads.logSafely(
               LOG,
               Level.WARNING,
@@ -499,12 +499,12 @@ public final class Expirations {
   }
 
   /** Returns how many times readers have skipped an expired row. */
-  public long passed() {
-    return passed.sum();
+  public long skipped() {
+    return skipped.sum();
   }
 
   /** Counts expired rows that a load has omitted. */
-  void leftOut(long rows) {
+  void countOmitted(long rows) {
     swept.addAndGet(rows);
   }
 
@@ -514,11 +514,11 @@ public final class Expirations {
 
   /** Returns the lag of the sweep at its last run, for the table with the largest lag. */
   public long lagMillis() {
-    long most = 0;
+    long max = 0;
     for (TableCore core : expiring.get()) {
       RecordExpiry by = core.expiry();
-      most = by == null ? most : Math.max(most, by.lagMillis);
+      max = by == null ? max : Math.max(max, by.lagMillis);
     }
-    return most;
+    return max;
   }
 }

@@ -52,7 +52,7 @@ final class ExtensionFields {
   /** Adds an extension field, which must be absent. */
   void put(int number, byte[] bytes) {
     if (!KNOWN.contains(number) || all.put(number, bytes) != null) {
-      throw new IllegalStateException("Section " + number + " is unknown, or there twice.");
+      throw new IllegalStateException("Section " + number + " is unknown, or occurs twice.");
     }
   }
 
@@ -86,12 +86,12 @@ final class ExtensionFields {
         throw new IncompatibleFormatException(
             "Table "
                 + table
-                + " has what this version of Fovea does not know (section "
+                + " uses a feature that this version of Fovea does not support (section "
                 + number
-                + " of its entry in the catalog): a newer version made it. Use a newer version.");
+                + " of its catalog entry): a newer version created it. Use a newer version.");
       }
       if (!extensionFields.isEmpty() && number <= extensionFields.all.lastKey()) {
-        throw new IOException("section " + number + " behind " + extensionFields.all.lastKey());
+        throw new IOException("section " + number + " after " + extensionFields.all.lastKey());
       }
       extensionFields.all.put(number, in.readNBytes(length));
     }

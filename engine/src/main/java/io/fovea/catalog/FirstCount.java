@@ -37,9 +37,9 @@ public final class FirstCount {
     }
     if (inBody && !store.isReadOnly()) {
       throw new InvalidUseException(
-          "The file does not say how many records there are, so they are counted once. That takes a"
-              + " while, and can't be done inside the body of a transaction: ask for the count once"
-              + " outside of it.");
+          "The file does not store the number of records, so they must be "
+              + "counted once. That takes a while, and can't be done inside the "
+              + "body of a transaction: get the count once outside of it.");
     }
     lock.lock("count the records", store::checkWaiting);
     try {

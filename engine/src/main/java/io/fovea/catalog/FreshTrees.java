@@ -123,7 +123,7 @@ final class FreshTrees {
           long to = store.logTail();
           for (BTree tree : trees) {
             byte[] record = DeferredDrops.value(tree, from, to);
-            change.publishes(tree).put(DeferredDrops.key(tree.treeId()), record);
+            change.publishTree(tree).put(DeferredDrops.key(tree.treeId()), record);
           }
           try {
             return change.run();

@@ -89,7 +89,7 @@ public final class IndexBuild {
             AbortCause.TIMEOUT,
             "Can't "
                 + what
-                + ": transactions that were active before did not end within "
+                + ": earlier transactions did not end within "
                 + GRACE_NANOS / 1_000_000_000
                 + " s.");
       }

@@ -102,9 +102,9 @@ final class IndexChanges {
       done = true;
       store.awaitDurable(end);
     } finally {
-      BTree notes = b.notes;
-      if (notes != null) {
-        changes.drops.add(notes, null);
+      BTree journal = b.journal;
+      if (journal != null) {
+        changes.drops.add(journal, null);
       }
       if (!done) {
         retire(core, b.now);
@@ -117,7 +117,7 @@ final class IndexChanges {
   /** The current stage of an index being built, and a tree to free after the build. */
   private static final class Building {
     IndexCore now;
-    @Nullable BTree notes;
+    @Nullable BTree journal;
 
     Building(IndexCore first) {
       now = first;
@@ -131,7 +131,7 @@ final class IndexChanges {
         what,
         () -> {
           IndexCore[] made = new IndexCore[1];
-          changes.making(
+          changes.makeDurably(
               (change, trees) -> {
                 IndexCore index = changes.newIndex(spec, core.objects(), indexSpec, trees, change);
                 made[0] = index.at(first);
@@ -158,11 +158,11 @@ final class IndexChanges {
     build.awaitOthers();
     fill.read(journaling);
     IndexCore building = journaling.at(IndexStage.BUILDING, fill.build(journaling, loads));
-    fill.take(
+    fill.adopt(
         () -> {
           core.replace(journaling, building);
           b.now = building;
-          b.notes = journaling.tree;
+          b.journal = journaling.tree;
         });
     build.awaitOthers();
     fill.settle(building, journaling.tree);

@@ -163,7 +163,7 @@ final class IndexFill implements Loads.Work {
     boolean run();
   }
 
-  private static <T> T made(@Nullable T one) {
+  private static <T> T requireMade(@Nullable T one) {
     if (one == null) {
       throw new IllegalStateException("The build has not yet reached this step.");
     }
@@ -175,15 +175,15 @@ final class IndexFill implements Loads.Work {
   /** Makes and sorts the entries of all records, leaf by leaf. */
   void read(IndexCore index) {
     long buffer = (long) store.pool().capacity() * store.pool().pageSize();
-    long most = Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX);
+    long max = Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX);
     step(
         () -> {
-          sorter = new SortedRuns(most, file, this::withinStep);
+          sorter = new SortedRuns(max, file, this::withinStep);
           entry = arena.allocate(index.entryBytesMax(), 8);
         });
-    SortedRuns runs = made(sorter);
+    SortedRuns runs = requireMade(sorter);
     try (OldRecords all = OldRecords.ofChanging(core)) {
-      Entries entries = new Entries(index, runs, made(entry));
+      Entries entries = new Entries(index, runs, requireMade(entry));
       backgroundThrottle.begin();
       steps(() -> entries.next(all));
     }
@@ -210,7 +210,7 @@ final class IndexFill implements Loads.Work {
           counters.indexed.add(i);
           return false;
         }
-        from.renew(core);
+        from.upgrade(core);
         add(from.key(), from.keyLength(), from.value(), from.valueOffset(), from.valueLength());
       }
       counters.indexed.add(STEP_RECORDS);
@@ -244,28 +244,28 @@ final class IndexFill implements Loads.Work {
             session.hold(what);
             boolean frames = of.hints.kind.frames();
             tree = BTree.create(store.pool(), store.nextTreeId(), frames, session);
-            loader = BulkLoader.unlogged(made(tree), BulkLoader.FILL, session);
+            loader = BulkLoader.unlogged(requireMade(tree), BulkLoader.FILL, session);
             ties = new SortedRuns(SORT_BYTES_MIN, file, this::withinStep);
             entryValue = arena.allocate(core.keyBytesMax + (long) of.hints.bytes(), 8);
           });
-      BTree fill = made(tree);
-      BulkLoader to = made(loader);
-      SortedRuns same = made(ties);
-      long most = store.logTail() + store.logBytesMax() / 2;
-      MemorySegment value = made(entryValue);
+      BTree fill = requireMade(tree);
+      BulkLoader to = requireMade(loader);
+      SortedRuns same = requireMade(ties);
+      long max = store.logTail() + store.logBytesMax() / 2;
+      MemorySegment value = requireMade(entryValue);
       backgroundThrottle.beginUrgent();
       steps(
           () ->
               add(to, of.hints.bytes(), value, same)
                   && same.records() < TIES_MAX
-                  && store.logTail() < most);
+                  && store.logTail() < max);
       step(
           () -> {
             to.finish();
             fill.counts().base(records, bytes);
           });
       List<BTree> trees = List.of(fill);
-      if (session.logging() && to.pages() > FreshTrees.LOGGED_PAGES) {
+      if (session.isLogging() && to.pages() > FreshTrees.LOGGED_PAGES) {
         fresh.makeKnown(() -> counters.flush(to), trees);
       } else {
         step(
@@ -281,7 +281,7 @@ final class IndexFill implements Loads.Work {
   }
 
   private boolean add(BulkLoader to, int hintBytes, MemorySegment value, SortedRuns same) {
-    SortedRuns.Merged from = made(sorted);
+    SortedRuns.Merged from = requireMade(sorted);
     for (int i = 0; i < STEP_RECORDS; i++) {
       if (!from.next()) {
         return false;
@@ -299,21 +299,21 @@ final class IndexFill implements Loads.Work {
       records++;
       bytes += (long) from.keyLength() + key + hintBytes;
     }
-    if (session.logging() && to.unwritten() >= flushPages) {
+    if (session.isLogging() && to.unwritten() >= flushPages) {
       counters.flush(to);
     }
     return true;
   }
 
   /** Logs the counts of the tree, and runs an action that makes it the tree of the index. */
-  void take(Runnable then) {
+  void adopt(Runnable then) {
     step(
         () -> {
           // Otherwise a checkpoint in between would have a redo point after LOADED, without the
           // tree's counts.
           session.begin(0);
-          if (session.logging()) {
-            LoadedRecord.append(session, made(tree).treeId(), records, bytes);
+          if (session.isLogging()) {
+            LoadedRecord.append(session, requireMade(tree).treeId(), records, bytes);
           }
           then.run();
           taken = true;
@@ -327,19 +327,19 @@ final class IndexFill implements Loads.Work {
    * Makes the index match the records for each tie, leftover entry and journaled entry. Ties come
    * first, so that duplicates are found early.
    *
-   * @param notes the journal, no longer changed by transactions
+   * @param journal the journal, no longer changed by transactions
    */
-  void settle(IndexCore index, BTree notes) {
+  void settle(IndexCore index, BTree journal) {
     try (EntryBatch batch =
         new EntryBatch(IndexBuild.PIECE_RECORDS, index.entryBytesMax(), core.keyBytesMax)) {
       SortedRuns.Merged[] same = new SortedRuns.Merged[1];
-      step(() -> same[0] = made(ties).merged());
+      step(() -> same[0] = requireMade(ties).merged());
       try (SortedRuns.Merged from = same[0]) {
         steps(index, batch, () -> next(from, batch));
       }
-      steps(index, batch, () -> next(made(sorted), batch));
-      try (OldRecords noted = OldRecords.ofNotes(notes)) {
-        steps(index, batch, () -> next(index, noted, batch));
+      steps(index, batch, () -> next(requireMade(sorted), batch));
+      try (OldRecords journaled = OldRecords.ofJournal(journal)) {
+        steps(index, batch, () -> next(index, journaled, batch));
       }
     }
   }
@@ -356,29 +356,29 @@ final class IndexFill implements Loads.Work {
     return true;
   }
 
-  private static boolean next(IndexCore index, OldRecords noted, EntryBatch batch) {
+  private static boolean next(IndexCore index, OldRecords journaled, EntryBatch batch) {
     while (!batch.isFull()) {
-      if (!noted.next()) {
+      if (!journaled.next()) {
         return false;
       }
-      MemorySegment key = noted.key();
-      MemorySegment value = noted.value();
-      long at = noted.valueOffset();
-      int n = noted.valueLength();
+      MemorySegment key = journaled.key();
+      MemorySegment value = journaled.value();
+      long at = journaled.valueOffset();
+      int n = journaled.valueLength();
       if (!index.unique) {
-        batch.add(key, 0, noted.keyLength(), value, at, index.hints.keyLength(n));
+        batch.add(key, 0, journaled.keyLength(), value, at, index.hints.keyLength(n));
       } else if (n == 0) {
-        addNote(batch, key, 0, noted.keyLength());
+        addJournalItem(batch, key, 0, journaled.keyLength());
       } else {
-        addNote(batch, value, at, n);
+        addJournalItem(batch, value, at, n);
       }
     }
     return true;
   }
 
-  private static void addNote(EntryBatch batch, MemorySegment note, long at, int n) {
-    int entry = UniqueBuildJournal.entryLength(note, at, n);
-    batch.add(note, at, entry, note, at + entry, UniqueBuildJournal.keyLength(n, entry));
+  private static void addJournalItem(EntryBatch batch, MemorySegment item, long at, int n) {
+    int entry = UniqueBuildJournal.entryLength(item, at, n);
+    batch.add(item, at, entry, item, at + entry, UniqueBuildJournal.keyLength(n, entry));
   }
 
   private void steps(IndexCore index, EntryBatch batch, Step next) {
@@ -403,8 +403,8 @@ final class IndexFill implements Loads.Work {
     int[] to = {from};
     catalogCallbacks.transact(
         (statementContext, tx, attempt) -> {
-          int most = Math.max(1, IndexBuild.PIECE_RECORDS >> Math.min(30, attempt - 1));
-          to[0] = Math.min(batch.size(), from + most);
+          int max = Math.max(1, IndexBuild.PIECE_RECORDS >> Math.min(30, attempt - 1));
+          to[0] = Math.min(batch.size(), from + max);
           for (int i = from; i < to[0]; i++) {
             Filling.settle(
                 statementContext,

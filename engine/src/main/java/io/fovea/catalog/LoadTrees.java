@@ -93,7 +93,7 @@ final class LoadTrees implements AutoCloseable {
   long replaced;
   long kept;
   long records;
-  long leftOut;
+  long omitted;
   private long bytes;
 
   /**
@@ -117,11 +117,11 @@ final class LoadTrees implements AutoCloseable {
     this.core = core;
     this.how = how;
     this.log = log;
-    this.logging = log.logging();
+    this.logging = log.isLogging();
     this.expiry = core.expiry();
     this.expiredUpTo = expiredUpTo;
     this.flushPages = Math.clamp(store.pool().capacity() / 16, 8, FLUSH_PAGES);
-    boolean whole = false;
+    boolean done = false;
     try {
       List<IndexCore> all = core.readable();
       this.tree = make(store, false);
@@ -132,16 +132,16 @@ final class LoadTrees implements AutoCloseable {
         SortedRuns entries = new SortedRuns(memory, file, check);
         BulkLoader entryLoader = BulkLoader.unlogged(made, how.fill(), log);
         indexes.add(new IndexTree(index, made, entryLoader, entries));
-        long room = Math.max(index.entryBytesMax(), entry.byteSize());
-        entry = entryArena.allocate(room, 8);
+        long entryBytes = Math.max(index.entryBytesMax(), entry.byteSize());
+        entry = entryArena.allocate(entryBytes, 8);
         long values = core.keyBytesMax + (long) index.hints.bytes();
         entryValue = entryArena.allocate(Math.max(values, entryValue.byteSize()), 8);
       }
       this.old = OldRecords.of(core);
       this.hasOld = old.next();
-      whole = true;
+      done = true;
     } finally {
-      if (!whole) {
+      if (!done) {
         free();
       }
     }
@@ -185,15 +185,15 @@ final class LoadTrees implements AutoCloseable {
         throw new InvalidUseException(
             "The rows of the load of table "
                 + core.displayName()
-                + " are not in the order of their keys, as its options say: "
-                + text(key, off, len)
+                + " are not in key order, contrary to its options: "
+                + keyText(key, off, len)
                 + " comes after "
-                + text(pending, 0, pendingKey)
+                + keyText(pending, 0, pendingKey)
                 + ".");
       }
       if (c == 0) {
         switch (how.duplicates()) {
-          case FAIL -> throw duplicate(key, off, len, "comes twice in the load of");
+          case FAIL -> throw duplicate(key, off, len, "appears twice in the load of");
           case KEEP -> {
             kept++;
             return;
@@ -219,13 +219,13 @@ final class LoadTrees implements AutoCloseable {
     pendingValue = vLen;
   }
 
-  private String text(MemorySegment key, long off, int len) {
+  private String keyText(MemorySegment key, long off, int len) {
     return KeyText.of(core.key, key, off, len);
   }
 
   private DuplicateKeyException duplicate(MemorySegment key, long off, int len, String is) {
     return DuplicateKeyException.ofLoad(
-        core.name, TreeWalk.bytes(key, off, len), text(key, off, len), is);
+        core.name, TreeWalk.bytes(key, off, len), keyText(key, off, len), is);
   }
 
   /** Writes the table's records with smaller keys, then the pending record. */
@@ -265,7 +265,7 @@ final class LoadTrees implements AutoCloseable {
   }
 
   private void putOld() {
-    old.renewStored(core);
+    old.upgradeStored(core);
     put(old.key(), 0, old.keyLength(), old.value(), old.valueOffset(), old.valueLength());
     hasOld = old.next();
   }
@@ -276,7 +276,7 @@ final class LoadTrees implements AutoCloseable {
 
   private void put(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     if (isExpired(vLen, value, vOff)) {
-      leftOut++;
+      omitted++;
       return;
     }
     loader.add(key, off, len, value, vOff, vLen);
@@ -297,7 +297,7 @@ final class LoadTrees implements AutoCloseable {
       if (unpacked.byteSize() == 0) {
         unpacked = entryArena.allocate(core.recordBytes(), 8);
       }
-      if (core.old.renew(vLen, value, vOff, unpacked, 0) == LegacyRowReader.UNKNOWN) {
+      if (core.old.upgrade(vLen, value, vOff, unpacked, 0) == LegacyRowReader.UNKNOWN) {
         throw core.wrongSize(-1, vLen);
       }
       record = unpacked;
@@ -337,10 +337,10 @@ final class LoadTrees implements AutoCloseable {
   }
 
   /**
-   * Writes up to {@code most} of the table's records after the source's last key; returns false at
+   * Writes up to {@code max} of the table's records after the source's last key; returns false at
    * the end.
    */
-  boolean rest(int most) {
+  boolean writeRest(int most) {
     if (pendingKey >= 0) {
       mergePending();
     }
@@ -368,10 +368,10 @@ final class LoadTrees implements AutoCloseable {
     return indexes.get(i).entries.merged();
   }
 
-  /** Adds up to {@code most} entries to an index; returns false at the end. */
-  boolean addEntries(int i, SortedRuns.Merged from, int most) {
+  /** Adds up to {@code max} entries to an index; returns false at the end. */
+  boolean addEntries(int i, SortedRuns.Merged from, int max) {
     IndexTree to = indexes.get(i);
-    for (int n = 0; n < most; n++) {
+    for (int n = 0; n < max; n++) {
       if (!from.next()) {
         to.entries.close();
         return false;

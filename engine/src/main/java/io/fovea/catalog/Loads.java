@@ -16,7 +16,7 @@ import java.util.function.Supplier;
 
 /**
  * The loads and bulk builds of a database. Operations that exclude them wait until none is running
- * ({@link #none}); a close ends them ({@link #end}).
+ * ({@link #whileIdle}); a close ends them ({@link #end}).
  *
  * <p>Lock order: {@link TableCore#changing}, {@link #running}, the step lock of a load, the schema
  * lock. Thread-safe.
@@ -101,7 +101,7 @@ final class Loads {
                 catalogCallbacks, store, changes, core, how, session, file, counters, what),
         load -> {
           LoadResult done = load.run(feed);
-          expirations.leftOut(load.leftOut());
+          expirations.countOmitted(load.omitted());
           return done;
         },
         () -> {
@@ -110,7 +110,7 @@ final class Loads {
                   + what
                   + ": "
                   + Storage.LOADS
-                  + " tables are being loaded, or indexes of them built, which is the limit.");
+                  + " loads and index builds are in progress, which is the limit.");
         });
   }
 
@@ -158,8 +158,8 @@ final class Loads {
                 + what
                 + ": its index "
                 + i.displayName()
-                + " has an extractor, which is not known yet. Open the table with the specification"
-                + " of the index first.");
+                + " has an extractor, which is not yet known. Open the table "
+                + "with the specification of the index first.");
       }
     }
   }
@@ -189,8 +189,8 @@ final class Loads {
       }
       // An incomplete operation holds back the redo point permanently.
       if (store.engine().poison() == null) {
-        assert !session.begun() : "a log session is released before its end";
-        assert !sessions.contains(session) || !session.logging()
+        assert !session.isActive() : "a log session is released before its end";
+        assert !sessions.contains(session) || !session.isLogging()
             : "a log session is released twice";
         sessions.push(session);
       }
@@ -203,7 +203,7 @@ final class Loads {
   }
 
   /** Runs an action while no load is in progress. */
-  void none(String what, Runnable work) {
+  void whileIdle(String what, Runnable work) {
     if (running.isHeldByCurrentThread()) {
       throw new InvalidUseException("Can't " + what + " within a load.");
     }

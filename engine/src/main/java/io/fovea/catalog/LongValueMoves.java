@@ -45,11 +45,11 @@ final class LongValueMoves {
    *
    * @param walk positioned at a value with high pages
    * @param low the first high page
-   * @param most the limit on pages
+   * @param max the limit on pages
    * @param log an idle session
    * @return the number of pages moved
    */
-  long piece(BTree tree, ChainWalk walk, long low, int most, LogSession log) {
+  long piece(BTree tree, ChainWalk walk, long low, int max, LogSession log) {
     store.engine().checkUsable(false);
     if (tree == store.catalog()) {
       return catalogValue(walk);
@@ -60,7 +60,7 @@ final class LongValueMoves {
     log.begin(0);
     boolean settled = false;
     try {
-      Compaction.allocate(nodes, spare, most, low, log);
+      Compaction.allocate(nodes, spare, max, low, log);
       // Values with conflicts are left for the next run.
       for (boolean more = true; more && !move.isOver(); ) {
         more = moveValue(tree, walk, move) && !move.isOver() && walk.find(low, PIECE);
@@ -128,15 +128,15 @@ final class LongValueMoves {
   }
 
   private static byte @Nullable [] value(BTree catalog, ChainWalk walk) {
-    Position place = new Position();
+    Position position = new Position();
     MemorySegment to = Arena.ofAuto().allocate(8);
     while (true) {
-      catalog.find(walk.key(), 0, walk.keyLength(), place);
-      int length = place.found ? catalog.copyValue(place, to, 0, (int) to.byteSize()) : 0;
-      if (length < 0 || !catalog.valid(place)) {
+      catalog.find(walk.key(), 0, walk.keyLength(), position);
+      int length = position.found ? catalog.copyValue(position, to, 0, (int) to.byteSize()) : 0;
+      if (length < 0 || !catalog.valid(position)) {
         continue;
       }
-      if (!place.found) {
+      if (!position.found) {
         return null;
       }
       if (length <= to.byteSize()) {

@@ -54,8 +54,8 @@ final class ObjectIndexCodec {
 
   private static void write(DataOutputStream out, Source source) throws IOException {
     out.writeByte(source.path().size());
-    for (int place : source.path()) {
-      out.writeShort(place);
+    for (int ordinal : source.path()) {
+      out.writeShort(ordinal);
     }
     ByteBuffer fixed = source.fixed();
     if (fixed != null) {
@@ -105,7 +105,7 @@ final class ObjectIndexCodec {
         all.add(i.with(new ObjectEntries(objects.versions(), parts, objects.current())));
       }
       if (in.read() >= 0) {
-        throw new IOException("bytes behind the components of indexes");
+        throw new IOException("bytes after the components of indexes");
       }
     } catch (ClassCastException e) {
       throw new IOException("components of indexes that are no records", e);
@@ -118,11 +118,11 @@ final class ObjectIndexCodec {
     if (n == 0) {
       return new Source(List.of(), ByteBuffer.wrap(bytes(in)));
     }
-    List<Integer> places = new ArrayList<>();
+    List<Integer> ordinals = new ArrayList<>();
     for (int i = 0; i < n; i++) {
-      places.add(in.readUnsignedShort());
+      ordinals.add(in.readUnsignedShort());
     }
-    return new Source(places, null);
+    return new Source(ordinals, null);
   }
 
   private static byte[] bytes(DataInputStream in) throws IOException {

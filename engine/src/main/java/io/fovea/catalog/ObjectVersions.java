@@ -60,7 +60,7 @@ final class ObjectVersions {
   }
 
   /** Returns whether the table can be opened unchanged. */
-  static boolean isAs(Store store, TableCore core, ObjectShapes shapes) {
+  static boolean matches(Store store, TableCore core, ObjectShapes shapes) {
     ObjectHistory known = core.objects();
     return known == null
         || known.shapes().equals(shapes)
@@ -90,7 +90,7 @@ final class ObjectVersions {
       return;
     }
     require(store, core, before, shapes);
-    if (isAs(store, core, shapes)) {
+    if (matches(store, core, shapes)) {
       return;
     }
     String what = "open table " + core.displayName() + " with other objects";
@@ -105,7 +105,7 @@ final class ObjectVersions {
 
   private boolean add(TableCore core, TableSpec spec, ObjectShapes shapes) {
     ObjectHistory known = core.objects();
-    if (known == null || core.isRefused() || isAs(store, core, shapes)) {
+    if (known == null || core.isRefused() || matches(store, core, shapes)) {
       return false;
     }
     SpecCheck.check(store, core, spec);
@@ -129,7 +129,7 @@ final class ObjectVersions {
     CatalogChange change = new CatalogChange(store);
     ObjectEntries time = byTime;
     Expiry expires = expiry == null || time == null ? null : expiry.by(time);
-    SchemaChanges.objects(core, next, expires, indexes, change);
+    SchemaChanges.saveObjects(core, next, expires, indexes, change);
     store.willWrite();
     long end =
         change.run(
@@ -176,7 +176,7 @@ final class ObjectVersions {
             ObjectHistory next = known.finished();
             CatalogChange change = new CatalogChange(store);
             RecordExpiry expiry = core.expiry();
-            SchemaChanges.objects(
+            SchemaChanges.saveObjects(
                 core,
                 next,
                 expiry == null ? null : expiry.spec(),
@@ -269,8 +269,7 @@ final class ObjectVersions {
     if (version == 0 ? file.version() == ObjectHistory.VERSION_MAX : !file.canMerge(version)) {
       return "its objects have had "
           + file.version()
-          + " versions, and there can be no more."
-          + " Copy the table into a new one";
+          + " versions, which is the limit. Copy the table into a new one";
     }
     for (int v = file.version(); v > 0; v--) {
       Shape.Composite seen = file.seenBy(shapes.value(), v);
@@ -280,14 +279,14 @@ final class ObjectVersions {
         return "objects of version " + v + newer + ": " + difference;
       }
     }
-    return version > 0 ? null : again(file, shapes.value());
+    return version > 0 ? null : reusedName(file, shapes.value());
   }
 
   /**
    * Describes a new component that has the name of a removed one and would therefore show the
    * removed component's values; otherwise returns null.
    */
-  private static @Nullable String again(ObjectHistory file, Shape.Composite here) {
+  private static @Nullable String reusedName(ObjectHistory file, Shape.Composite here) {
     for (Shape.Component c : here.components()) {
       if (Shape.Composite.find(c, file.shape(file.current())) >= 0) {
         continue;
@@ -298,7 +297,8 @@ final class ObjectVersions {
               + c.name()
               + " was dropped after version "
               + v
-              + ", of which there may be objects. Give the new component another name";
+              + ", and objects of that version may exist. Give the new "
+              + "component another name";
         }
       }
     }
@@ -371,7 +371,7 @@ final class ObjectVersions {
         }
       }
       if (in.read() >= 0) {
-        throw new IOException("bytes behind older classes");
+        throw new IOException("bytes after older classes");
       }
       return new ObjectHistory(plain.key(), versions, origins, floor);
     } catch (ClassCastException e) {
@@ -391,7 +391,7 @@ final class ObjectVersions {
         versions.add(c);
       }
       if (in.read() >= 0) {
-        throw new IOException("bytes behind the shapes");
+        throw new IOException("bytes after the shapes");
       }
       return new ObjectHistory(key, versions);
     }

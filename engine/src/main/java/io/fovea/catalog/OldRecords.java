@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Iterates over the records of a table, or the notes of a journal, in key order. If other threads
+ * Iterates over the records of a table, or the items of a journal, in key order. If other threads
  * change the table, each record is returned as it was at some time since the start, and every key
  * present throughout is returned. Confined to one thread.
  */
@@ -34,7 +34,7 @@ final class OldRecords implements AutoCloseable {
   private final boolean changing;
 
   /** An unpacked row in the newest layout. */
-  private MemorySegment renewed = MemorySegment.NULL;
+  private MemorySegment upgraded = MemorySegment.NULL;
 
   /** A packed row in the newest layout. */
   private MemorySegment packed = MemorySegment.NULL;
@@ -49,8 +49,8 @@ final class OldRecords implements AutoCloseable {
     return new OldRecords(table.tree, table, true);
   }
 
-  /** Iterates over the notes of a journal that no longer changes. */
-  static OldRecords ofNotes(BTree tree) {
+  /** Iterates over the items of a journal that no longer changes. */
+  static OldRecords ofJournal(BTree tree) {
     return new OldRecords(tree, null, false);
   }
 
@@ -112,7 +112,7 @@ final class OldRecords implements AutoCloseable {
       }
       if (!found) {
         throw new CorruptionException(
-            "a record that a scan meets and a search does not",
+            "a record that a scan finds and a search does not",
             scan.page(),
             scan.page() * tree.pool().pageSize(),
             1,
@@ -136,39 +136,39 @@ final class OldRecords implements AutoCloseable {
    *
    * @return its former form, as returned by {@link LegacyRowReader}
    */
-  int renew(TableCore core) {
+  int upgrade(TableCore core) {
     if (core.layout == null || valueLength == core.storedBytes) {
       return LegacyRowReader.AS_IT_IS;
     }
-    if (renewed.byteSize() == 0) {
-      renewed = arena.allocate(core.recordBytes(), 8);
+    if (upgraded.byteSize() == 0) {
+      upgraded = arena.allocate(core.recordBytes(), 8);
     }
-    int form = core.old.renew(valueLength, value, valueOffset, renewed, 0);
+    int form = core.old.upgrade(valueLength, value, valueOffset, upgraded, 0);
     if (form == LegacyRowReader.UNKNOWN) {
       throw core.wrongSize(-1, valueLength);
     }
-    value = renewed;
+    value = upgraded;
     valueOffset = 0;
     valueLength = core.recordBytes();
     return form;
   }
 
   /** Converts a row in an older layout to the newest layout, in the form that the tree stores. */
-  void renewStored(TableCore core) {
+  void upgradeStored(TableCore core) {
     PackedRows packedRows = core.packed();
     MemorySegment was = value;
     long wasOffset = valueOffset;
     int wasLength = valueLength;
-    int form = renew(core);
+    int form = upgrade(core);
     if (form == LegacyRowReader.UNPACKED) {
       value = was;
       valueOffset = wasOffset;
       valueLength = wasLength;
-    } else if (form == LegacyRowReader.RENEWED && packedRows != null) {
+    } else if (form == LegacyRowReader.UPGRADED && packedRows != null) {
       if (packed.byteSize() == 0) {
         packed = arena.allocate(packedRows.rowBytes(), 8);
       }
-      valueLength = packedRows.pack(renewed, 0, packed, 0);
+      valueLength = packedRows.pack(upgraded, 0, packed, 0);
       value = packed;
     }
   }

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   body      deleteRange: counts the records by leaves, and records (table, range, count)
- *             any other statement on the table: {@link #forget}, and records are deleted one by one
+ *             any other statement on the table: {@link #remove}, and records are deleted one by one
  *   commit    locks of the tables and of the schema; trees and lack of indexes checked
  *             table GOING ─► quiescent point: decides, alone
  *             records and bytes counted again                    aborted if either differs
@@ -124,7 +124,7 @@ final class RangeCuts {
   }
 
   /** Removes a table's range; returns the number of records counted in it. */
-  long forget(TableCore core) {
+  long remove(TableCore core) {
     Cut cut = of(core);
     cuts.remove(cut);
     return cut == null ? 0 : cut.records;
@@ -133,7 +133,8 @@ final class RangeCuts {
   KeyRange range(TableCore core) {
     Cut cut = of(core);
     if (cut == null) {
-      throw new IllegalStateException("No range of table " + core.displayName() + " was noted.");
+      throw new IllegalStateException(
+          "No deletion of a range of table " + core.displayName() + " is pending.");
     }
     return cut.range;
   }
@@ -164,7 +165,7 @@ final class RangeCuts {
   boolean hold() {
     for (Cut cut : cuts) {
       RangeCount count = cut.count(false, store.engine()::checkWaiting);
-      cut.print = count.print();
+      cut.print = count.fingerprint();
       if (count.records() != cut.records) {
         return false;
       }
@@ -175,7 +176,7 @@ final class RangeCuts {
   /** Returns whether the ranges are unchanged since {@link #hold}. */
   boolean stillHold() {
     for (Cut cut : cuts) {
-      if (cut.count(false, store.engine()::checkWaiting).print() != cut.print) {
+      if (cut.count(false, store.engine()::checkWaiting).fingerprint() != cut.print) {
         return false;
       }
     }
@@ -235,7 +236,7 @@ final class RangeCuts {
   void claim(LogSession session) {
     long bytes = 0;
     for (Cut cut : cuts) {
-      if (!cut.dropped && session.logging()) {
+      if (!cut.dropped && session.isLogging()) {
         bytes += new RangeCut(cut.tree, cut.range, session).logBytes();
       }
     }

@@ -34,8 +34,8 @@ import java.util.function.Supplier;
  * </ul>
  *
  * <p>A later statement on the table in the same transaction first deletes the records one by one
- * ({@link #spread}). Other transactions incur no cost, because the check shares the bit for dropped
- * tables.
+ * ({@link #replaceByDeletes}). Other transactions incur no cost, because the check shares the bit
+ * for dropped tables.
  */
 public final class RangeDeletion {
   /** The maximum number of records that a pessimistic transaction deletes one by one. */
@@ -47,7 +47,7 @@ public final class RangeDeletion {
    * Deletes the records in the scan's range, and closes the scan.
    *
    * @param scan a scan of the table's tree, positioned before its first record
-   * @param most the limit on records
+   * @param max the limit on records
    * @param leaves the minimum number of leaves for a cut
    * @param catalog the transaction's catalog
    * @return the number of records deleted
@@ -57,32 +57,32 @@ public final class RangeDeletion {
       Tx t,
       TableCore core,
       TxScan scan,
-      long most,
+      long max,
       int leaves,
       Supplier<CatalogTransaction> catalog) {
     BTree tree = core.tree;
     KeyRange range = scan.range();
     if (RangeCount.mayHave(tree, range, leaves) && mayCut(t, core)) {
       RangeCount count = new RangeCount(tree, range);
-      boolean all = count.run(false, most, t.engine()::checkWaiting);
+      boolean all = count.run(false, max, t.engine()::checkWaiting);
       long records = count.records();
       if (all
           && !count.holdsLong()
           && count.leaves() >= leaves
-          && !(t.pessimistic() && records <= PESSIMISTIC_MAX)) {
+          && !(t.isPessimistic() && records <= PESSIMISTIC_MAX)) {
         t.dependsOnLsn(count.pageLsn());
         catalog.get().cut(core, range.copy(), records);
         scan.close();
         return records;
       }
     }
-    return oneByOne(statementContext, t, core, scan, most);
+    return oneByOne(statementContext, t, core, scan, max);
   }
 
   /** Reads the list of indexes once, because it may change at any time. */
   private static long oneByOne(
-      StatementContext statementContext, Tx t, TableCore core, TxScan scan, long most) {
-    return IndexMaintenance.deleteRange(statementContext, t, core, core.indexes(), scan, most);
+      StatementContext statementContext, Tx t, TableCore core, TxScan scan, long max) {
+    return IndexMaintenance.deleteRange(statementContext, t, core, core.indexes(), scan, max);
   }
 
   private static boolean mayCut(Tx t, TableCore core) {
@@ -94,10 +94,10 @@ public final class RangeDeletion {
   }
 
   /** Deletes a recorded range one by one, before the transaction uses the table again. */
-  public static void spread(
+  public static void replaceByDeletes(
       StatementContext statementContext, Tx t, TableCore core, CatalogTransaction catalog) {
     KeyRange range = catalog.range(core);
-    long records = catalog.forgetCut(core);
+    long records = catalog.cancelCut(core);
     TxScan scan =
         t.scan(
             core.tree,

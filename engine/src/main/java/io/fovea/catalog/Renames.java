@@ -90,7 +90,7 @@ final class Renames {
             throw taken(what, "index", to);
           }
           CatalogChange change = new CatalogChange(store);
-          SchemaChanges.renamed(core, index, to, change);
+          SchemaChanges.saveName(core, index, to, change);
           run(change, () -> index.name = to);
           return true;
         });
@@ -114,10 +114,10 @@ final class Renames {
     return new InvalidUseException(
         "Can't "
             + what
-            + ": there is a "
+            + ": "
             + kind
             + " "
             + NameText.of(name)
-            + " already. Drop or rename that one before.");
+            + " already exists. Drop or rename it first.");
   }
 }

@@ -29,13 +29,13 @@ final class RootMoves {
    * Returns roots in high pages, except the catalog's. Requires the schema lock.
    *
    * @param low the first high page
-   * @param most the limit on roots
+   * @param max the limit on roots
    */
-  List<HighRoot> high(long low, int most) {
+  List<HighRoot> high(long low, int max) {
     List<HighRoot> high = new ArrayList<>();
     for (TableCore table : schema.tables()) {
       for (BTree tree : Compaction.trees(table)) {
-        if (high.size() < most && tree.rootPid() >= low) {
+        if (high.size() < max && tree.rootPid() >= low) {
           high.add(new HighRoot(table, tree));
         }
       }
@@ -48,13 +48,13 @@ final class RootMoves {
    * high pages would be allocated next.
    *
    * @param low the first high page
-   * @param most the limit on roots
+   * @param max the limit on roots
    * @param log an idle session
    * @return the number of roots moved
    */
-  long piece(long low, int most, LogSession log) {
+  long piece(long low, int max, LogSession log) {
     store.engine().checkUsable(false);
-    List<HighRoot> high = high(low, most);
+    List<HighRoot> high = high(low, max);
     List<RootMove> moves = new ArrayList<>();
     log.begin(0);
     try {
@@ -73,7 +73,7 @@ final class RootMoves {
       RootMove move = moves.get(i);
       if (move.to() < low) {
         CatalogChange change = new CatalogChange(store);
-        SchemaChanges.moved(high.get(i).table, high.get(i).tree, move, change);
+        SchemaChanges.saveMove(high.get(i).table, high.get(i).tree, move, change);
         change.run();
         done += change.logged ? 1 : 0;
       }

@@ -81,7 +81,7 @@ final class RowHistoryCodec {
         old.add(shape(in));
       }
       if (in.read() >= 0) {
-        throw new IOException("bytes behind the versions of rows");
+        throw new IOException("bytes after the versions of rows");
       }
       RowHistory h = new RowHistory(version, nextId, List.copyOf(fields), length, List.copyOf(old));
       check(h, layout);

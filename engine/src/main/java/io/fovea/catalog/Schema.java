@@ -228,13 +228,13 @@ public final class Schema {
    *
    * @throws InvalidUseException immediately, if the thread is in a transaction or a load
    */
-  public void whileAllIsStill(String what, Runnable work) {
+  public void whileQuiescent(String what, Runnable work) {
     store.requireOpen();
     store.requireNoTransaction(what);
     PoolSpace space = store.pool().checkpoint().space();
     Runnable withSchema = () -> changes.whileFrozen(what, () -> drops.paused(what, work));
-    Runnable alone = () -> store.alone(what, withSchema);
-    loads.none(what, () -> space.whileListStable(what, store::checkWaiting, alone));
+    Runnable alone = () -> store.runAlone(what, withSchema);
+    loads.whileIdle(what, () -> space.whileListStable(what, store::checkWaiting, alone));
   }
 
   /** Loads records into a table. */
@@ -266,7 +266,7 @@ public final class Schema {
 
   /** Returns the trees of tables and of indexes in any stage. Thread-safe. */
   private List<BTree> live() {
-    return whileStill(
+    return readConsistently(
         () -> {
           List<BTree> all = new ArrayList<>();
           for (TableCore table : tables.values()) {
@@ -280,10 +280,10 @@ public final class Schema {
   }
 
   /** Reads the tables while their names do not change. Thread-safe. */
-  private <T> T whileStill(Supplier<T> look) {
+  private <T> T readConsistently(Supplier<T> read) {
     for (int attempt = 0; ; attempt++) {
       long before = publications;
-      T seen = look.get();
+      T seen = read.get();
       // If an error ended the publishing thread, the number stays odd, but the engine has stopped.
       if ((before & 1) == 0 && publications == before || attempt == RETRIES_MAX) {
         return seen;
@@ -356,7 +356,8 @@ public final class Schema {
   }
 
   private List<TableCore> expiring() {
-    return whileStill(() -> tables.values().stream().filter(c -> c.expiry() != null).toList());
+    return readConsistently(
+        () -> tables.values().stream().filter(c -> c.expiry() != null).toList());
   }
 
   /** Visits the trees in a catalog, for recovery. */
@@ -413,7 +414,7 @@ public final class Schema {
   }
 
   private BTree tree(int id, long rootPid, long valueBytesMax, RecoveredRowCounts known) {
-    BTree tree = BTree.open(store.pool(), id, rootPid).valuesUpTo(valueBytesMax);
+    BTree tree = BTree.open(store.pool(), id, rootPid).declareMaxValueSize(valueBytesMax);
     RecoveredRowCounts.Counts counts = known.get(id);
     if (counts != null) {
       tree.counts().base(counts.records(), counts.bytes());
@@ -424,7 +425,7 @@ public final class Schema {
   /** Returns the names of the tables, in order. */
   public List<String> names() {
     store.requireOpen();
-    return whileStill(() -> List.copyOf(tables.keySet()));
+    return readConsistently(() -> List.copyOf(tables.keySet()));
   }
 
   // ------------------------------------------------------------------------------- in transactions
@@ -432,7 +433,7 @@ public final class Schema {
   /** Returns a new view of the catalog for a transaction. */
   public CatalogTransaction begin(Tx tx) {
     CatalogTransaction mine = new CatalogTransaction(this, store, changes, tx);
-    tx.catalog(mine);
+    tx.setCatalogPart(mine);
     return mine;
   }
 
@@ -528,20 +529,20 @@ public final class Schema {
 
   private TableCore withKeyLocations(TableCore core, TableSpec spec) {
     if (spec.cachesLocations() || hintUse.cacheAllKeyLocations) {
-      remember(core.tree);
+      attachKeyLocations(core.tree);
     }
     for (IndexSpec s : spec.indexes()) {
       IndexCore index = core.index(s.name());
       if (index != null && (s.cachesLocations() || hintUse.cacheAllKeyLocations)) {
-        remember(index.tree);
+        attachKeyLocations(index.tree);
       }
     }
     return core;
   }
 
-  private void remember(BTree tree) {
+  private void attachKeyLocations(BTree tree) {
     if (tree.keyLocations() == null) {
-      tree.remember(store.keyLocations());
+      tree.setKeyLocations(store.keyLocations());
     }
   }
 
@@ -554,11 +555,11 @@ public final class Schema {
               + NameText.of(spec.name())
               + " in "
               + store.name()
-              + ", which was opened for reading only.");
+              + ", which was opened read-only.");
     }
     SpecCheck.checkSizes(catalog, spec);
     TableCore[] made = new TableCore[1];
-    changes.making(
+    changes.makeDurably(
         (change, trees) -> {
           TableCore core = make(spec, change, trees);
           SchemaChanges.save(core, core.readable(), change);
@@ -631,7 +632,7 @@ public final class Schema {
 
   /** Drops a table; returns false if there is none. */
   public boolean dropTable(String name) {
-    return of(name, core -> dropTable(core, name));
+    return changeTable(name, core -> dropTable(core, name));
   }
 
   private boolean dropTable(TableCore core, String name) {
@@ -666,7 +667,7 @@ public final class Schema {
     List<BTree> trees = trees(core);
     changes.dropping(
         trees,
-        change -> change.delete(CatalogKey.of(core.name)).isDropped(core.tree),
+        change -> change.delete(CatalogKey.of(core.name)).unnameTable(core.tree),
         () -> {
           core.drop();
           // Transactions that have used the table precede the drop, and therefore also precede
@@ -682,12 +683,12 @@ public final class Schema {
 
   /** Renames a table; returns false if there is none. */
   public boolean renameTable(String from, String to) {
-    return of(from, core -> renames.table(tables, core, from, to, this::publish));
+    return changeTable(from, core -> renames.table(tables, core, from, to, this::publish));
   }
 
   /** Renames an index; returns false if the table has no index of that name. */
   public boolean renameIndex(String table, String from, String to) {
-    return of(table, core -> renames.index(core, from, to));
+    return changeTable(table, core -> renames.index(core, from, to));
   }
 
   /** Returns the counters of loads and index builds. */
@@ -707,24 +708,24 @@ public final class Schema {
 
   /** Removes the expiry of a table; returns false if its rows do not expire. */
   public boolean dropExpiry(String table) {
-    return of(table, expirations::drop);
+    return changeTable(table, expirations::drop);
   }
 
   /** Refuses older classes of a table's objects; returns false if none could open the table. */
   public boolean finishEvolution(String table) {
-    return of(table, objectVersions::finish);
+    return changeTable(table, objectVersions::finish);
   }
 
   /** Drops an index; returns false if the table has no index of that name. */
   public boolean dropIndex(String table, String name) {
-    return of(table, core -> indexChanges.drop(core, name));
+    return changeTable(table, core -> indexChanges.drop(core, name));
   }
 
   /**
    * Applies a change to a table, retrying if the table has evolved; returns false if there is no
    * such table.
    */
-  private boolean of(String name, Predicate<TableCore> change) {
+  private boolean changeTable(String name, Predicate<TableCore> change) {
     while (true) {
       TableCore core = tables.get(name);
       store.requireOpen();

@@ -74,7 +74,7 @@ final class SchemaChanges {
     this.store = store;
     this.hintUse = hintUse;
     this.entryHints = entryHints;
-    this.drops = new DeferredDrops(store, orphanPages, this::forget);
+    this.drops = new DeferredDrops(store, orphanPages, this::deleteRecord);
   }
 
   void whileFrozen(String what, Runnable work) {
@@ -114,11 +114,11 @@ final class SchemaChanges {
    *     minute
    */
   void closing(Consumer<Boolean> rest) {
-    boolean mine = lock.lockFirmly("close the database", CLOSING_NANOS);
+    boolean owned = lock.lockFirmly("close the database", CLOSING_NANOS);
     try {
-      rest.accept(mine);
+      rest.accept(owned);
     } finally {
-      if (mine) {
+      if (owned) {
         lock.unlock();
       }
     }
@@ -182,7 +182,7 @@ final class SchemaChanges {
           if (store.transactionsOfCurrentThread() > 0) {
             store.engine().checkWaiting(waitsFor);
             if (System.nanoTime() - began > LOCK_TIMEOUT_NANOS) {
-              throw abort.apply("It could not " + what + ": it gives way to " + waitsFor.get());
+              throw abort.apply("It could not " + what + ": it yielded to " + waitsFor.get());
             }
           }
         });
@@ -238,11 +238,11 @@ final class SchemaChanges {
    * @param work creates trees, adds them to the list and fills in the change
    * @param then the update in memory
    */
-  void making(BiConsumer<CatalogChange, List<BTree>> work, Runnable then) {
+  void makeDurably(BiConsumer<CatalogChange, List<BTree>> work, Runnable then) {
     store.awaitDurable(make(work, then));
   }
 
-  /** Like {@link #making}, without waiting for the log. */
+  /** Like {@link #makeDurably}, without waiting for the log. */
   long make(BiConsumer<CatalogChange, List<BTree>> work, Runnable then) {
     store.willWrite();
     List<BTree> made = new ArrayList<>();
@@ -289,7 +289,7 @@ final class SchemaChanges {
   /**
    * Creates an index with its tree.
    *
-   * @param objects the table's object versions; null for a table without objects
+   * @param saveObjects the table's object versions; null for a table without objects
    */
   IndexCore newIndex(
       TableSpec table,
@@ -322,10 +322,12 @@ final class SchemaChanges {
       known = true;
     } finally {
       if (!known) {
-        store.engine().poison(new IllegalStateException("A new tree could not be noted."));
+        store
+            .engine()
+            .poison(new IllegalStateException("A new tree could not be recorded in memory."));
       }
     }
-    change.publishes(tree);
+    change.publishTree(tree);
     return tree;
   }
 
@@ -391,10 +393,10 @@ final class SchemaChanges {
   static void save(TableCore core, String name, List<IndexCore> indexes, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         indexes.stream().map(CatalogEntry.IndexEntry::of).toList();
-    change.put(CatalogKey.of(name), entry(core, name, entries).encode()).isTable(core.tree, name);
+    change.put(CatalogKey.of(name), entry(core, name, entries).encode()).nameTable(core.tree, name);
   }
 
-  static void renamed(TableCore core, IndexCore index, String name, CatalogChange change) {
+  static void saveName(TableCore core, IndexCore index, String name, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         core.readable().stream()
             .map(i -> CatalogEntry.IndexEntry.of(i, i == index ? name : i.name))
@@ -407,7 +409,7 @@ final class SchemaChanges {
    *
    * @param trees the table's tree, followed by those of its readable indexes in order
    */
-  static void treesSwapped(TableCore core, List<BTree> trees, CatalogChange change) {
+  static void saveTrees(TableCore core, List<BTree> trees, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries = new ArrayList<>();
     for (IndexCore i : core.readable()) {
       BTree tree = trees.get(entries.size() + 1);
@@ -415,11 +417,11 @@ final class SchemaChanges {
     }
     change
         .put(CatalogKey.of(core.name), entry(core, entries).in(trees.get(0)).encode())
-        .isDropped(core.tree)
-        .isLoaded(trees.get(0), core.name);
+        .unnameTable(core.tree)
+        .nameLoadedTable(trees.get(0), core.name);
   }
 
-  static void moved(TableCore core, BTree tree, RootMove move, CatalogChange change) {
+  static void saveMove(TableCore core, BTree tree, RootMove move, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         Arrays.stream(core.indexes())
             .filter(i -> i.stage.isComplete()) // includes any index that is about to be dropped
@@ -434,7 +436,7 @@ final class SchemaChanges {
         .put(
             CatalogKey.of(core.name),
             (core.tree == tree ? entry.in(tree.treeId(), move.to()) : entry).encode())
-        .moves(move);
+        .moveRoot(move);
   }
 
   static CatalogEntry entry(TableCore core, List<CatalogEntry.IndexEntry> indexes) {
@@ -442,7 +444,7 @@ final class SchemaChanges {
   }
 
   /** Saves a table with a different expiry, or with none. */
-  static void expiring(
+  static void saveExpiry(
       TableCore core, @Nullable Expiry expiry, List<IndexCore> indexes, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         indexes.stream().map(CatalogEntry.IndexEntry::of).toList();
@@ -450,7 +452,7 @@ final class SchemaChanges {
     change.put(CatalogKey.of(core.name), entry(core, core.name, entries, extras).encode());
   }
 
-  static void objects(
+  static void saveObjects(
       TableCore core,
       ObjectHistory versions,
       @Nullable Expiry expiry,
@@ -486,12 +488,12 @@ final class SchemaChanges {
     CatalogChange change = new CatalogChange(store);
     work.accept(change);
     for (BTree tree : trees) {
-      change.drops(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+      change.dropTree(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
     }
     store.awaitDurable(change.run(then));
   }
 
-  private void forget(byte[] key) {
+  private void deleteRecord(byte[] key) {
     locked("free pages", () -> new CatalogChange(store).delete(key).run());
   }
 }

@@ -174,16 +174,16 @@ public final class SequenceCore {
       latest().skipTo(value);
       return;
     }
-    long places = value <= first ? 0 : valuesBelow(value);
-    if (places > count) {
+    long position = value <= first ? 0 : valuesBelow(value);
+    if (position > count) {
       throw new InvalidUseException(
           "Can't skip to " + value + ", which is above the last value of " + spec + ".");
     }
     long now = taken;
-    while (now < places && !TAKEN.compareAndSet(this, now, places)) {
+    while (now < position && !TAKEN.compareAndSet(this, now, position)) {
       now = taken;
     }
-    if (!require(places, 0)) {
+    if (!require(position, 0)) {
       latest().skipTo(value);
     }
   }
@@ -259,7 +259,8 @@ public final class SequenceCore {
       throw new InvalidUseException(
           "Sequence "
               + NameText.of(spec.name())
-              + " is of a transaction that is being committed: only its thread uses it before.");
+              + " was created by a transaction that is being committed. Until "
+              + "then, only its thread can use the sequence.");
     }
     return true;
   }
@@ -276,7 +277,7 @@ public final class SequenceCore {
           throw new InvalidUseException(
               "Sequence "
                   + NameText.of(spec.name())
-                  + " was made by a transaction that did not commit. Open it again.");
+                  + " was created by a transaction that did not commit. Open it again.");
       case DROPPED ->
           throw new InvalidUseException(
               "Sequence " + NameText.of(spec.name()) + " was dropped. Open it again.");
@@ -314,11 +315,11 @@ public final class SequenceCore {
     }
   }
 
-  private void usable(long places) {
+  private void usable(long position) {
     synchronized (this) {
       if (state == State.OPEN) {
-        usable = Math.max(usable, places);
-        setCalm(spec.cached() / 2);
+        usable = Math.max(usable, position);
+        setReadyLimit(spec.cached() / 2);
       }
     }
   }
@@ -327,7 +328,7 @@ public final class SequenceCore {
    * Sets {@link #readyLimit} to the given distance before the end of the usable numbers. Requires
    * the monitor.
    */
-  private void setCalm(int before) {
+  private void setReadyLimit(int before) {
     readyLimit = reserved > usable || usable == count ? usable : usable - Math.min(usable, before);
   }
 
@@ -349,7 +350,7 @@ public final class SequenceCore {
         synchronized (this) {
           durable = lsn;
           if (state == State.OPEN) {
-            setCalm(0);
+            setReadyLimit(0);
           }
         }
         store.requestDurable(durable);
@@ -390,8 +391,8 @@ public final class SequenceCore {
     return true;
   }
 
-  private byte[] record(long places) {
-    return SequenceRecord.encode(spec, places);
+  private byte[] record(long position) {
+    return SequenceRecord.encode(spec, position);
   }
 
   // ------------------------------------------------------------------------------ comes and goes
@@ -465,10 +466,10 @@ public final class SequenceCore {
    * this only after {@link #close}, under the schema lock: an open sequence could still use the
    * values.
    */
-  byte @Nullable [] rest() {
-    long places = Math.min(taken, count);
+  byte @Nullable [] unusedRecord() {
+    long position = Math.min(taken, count);
     synchronized (this) {
-      return places < reserved ? record(places) : null;
+      return position < reserved ? record(position) : null;
     }
   }
 }

@@ -35,7 +35,7 @@ final class SequenceReads {
     return now.containsKey(name) || seen.containsKey(name);
   }
 
-  void see(String name) {
+  void addLookup(String name) {
     seen.put(name, sequences.core(name));
   }
 
@@ -91,7 +91,7 @@ final class SequenceReads {
   }
 
   /** Adds the changes to the catalog change. */
-  void into(CatalogChange change) {
+  void addTo(CatalogChange change) {
     now.forEach(
         (name, core) -> {
           if (core != null) {

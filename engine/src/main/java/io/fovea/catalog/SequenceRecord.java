@@ -66,13 +66,13 @@ record SequenceRecord(SequenceSpec spec, long reserved) {
       int version = in.readUnsignedByte();
       if (version != VERSION) {
         throw new IncompatibleFormatException(
-            "The catalog's entry of sequence "
+            "The catalog entry of sequence "
                 + known
                 + " has version "
                 + version
-                + "; this version of Fovea knows "
+                + "; this version of Fovea reads version "
                 + VERSION
-                + ". Use a newer one.");
+                + ". Use a newer version of Fovea.");
       }
       long first = in.readLong();
       long last = in.readLong();
@@ -88,7 +88,7 @@ record SequenceRecord(SequenceSpec spec, long reserved) {
       return new SequenceRecord(spec, reserved);
     } catch (IOException | IllegalArgumentException e) {
       CorruptionException c =
-          new CorruptionException("the catalog's entry of sequence " + known, -1, -1, VERSION, -1);
+          new CorruptionException("the catalog entry of sequence " + known, -1, -1, VERSION, -1);
       c.initCause(e);
       throw c;
     }

@@ -82,7 +82,7 @@ public final class Sequences {
               + NameText.of(spec.name())
               + " in "
               + store.name()
-              + ", which was opened for reading only.");
+              + ", which was opened read-only.");
     }
     store.willWrite();
     store.engine().checkUsable(false);
@@ -112,7 +112,7 @@ public final class Sequences {
               + NameText.of(spec.name())
               + " of "
               + store.name()
-              + " goes from "
+              + " runs from "
               + is.first()
               + " to "
               + is.last()
@@ -124,7 +124,8 @@ public final class Sequences {
               + spec.last()
               + " by "
               + spec.step()
-              + " here. Open it by its name alone, or let it give these with Database.alterSequence.");
+              + " here. Open it by its name alone, or change it with "
+              + "Database.alterSequence.");
     }
     core.cached(spec.cached());
   }
@@ -258,7 +259,7 @@ public final class Sequences {
   void save() {
     CatalogChange change = new CatalogChange(store);
     for (SequenceCore core : all.values()) {
-      byte[] rest = core.rest();
+      byte[] rest = core.unusedRecord();
       if (rest != null) {
         change.put(SequenceRecord.key(core.spec()), rest);
       }

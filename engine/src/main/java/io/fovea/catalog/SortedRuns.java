@@ -237,10 +237,10 @@ final class SortedRuns implements AutoCloseable {
     arena.close();
     arena = Arena.ofShared();
     data = MemorySegment.NULL;
-    int most = Math.clamp(memoryBytes / READ_MIN, 2, 4096);
-    while (runs.size() > most) {
+    int max = Math.clamp(memoryBytes / READ_MIN, 2, 4096);
+    while (runs.size() > max) {
       // As many runs as save one round; the oldest, to keep equal keys in order.
-      int n = Math.min(most, runs.size() - most + 1);
+      int n = Math.min(max, runs.size() - max + 1);
       List<Run> oldest = runs.subList(0, n);
       try (Merged m = new Merged(List.copyOf(oldest));
           Writer w = new Writer()) {
@@ -288,24 +288,24 @@ final class SortedRuns implements AutoCloseable {
       if (left == 0) {
         return false;
       }
-      need(HEADER);
+      ensureBuffered(HEADER);
       long bytes = HEADER + (long) Mem.getInt(buffer, at) + Mem.getInt(buffer, at + 4);
-      need(bytes);
+      ensureBuffered(bytes);
       left -= bytes;
       prefix = prefix(buffer, at + HEADER, Mem.getInt(buffer, at));
       return true;
     }
 
-    private void need(long bytes) {
+    private void ensureBuffered(long bytes) {
       if (filled - at >= bytes) {
         return;
       }
       check.run();
       long rest = filled - at;
-      long room = bytes + 2 * BLOCK;
-      if (room > buffer.byteSize()) {
+      long capacity = bytes + 2 * BLOCK;
+      if (capacity > buffer.byteSize()) {
         Arena wider = Arena.ofShared();
-        MemorySegment more = wider.allocate(room, BLOCK);
+        MemorySegment more = wider.allocate(capacity, BLOCK);
         MemorySegment.copy(buffer, at, more, 0, rest);
         mine.close();
         mine = wider;
@@ -363,7 +363,7 @@ final class SortedRuns implements AutoCloseable {
         }
       }
       for (int i = readers / 2 - 1; i >= 0; i--) {
-        down(i);
+        siftDown(i);
       }
     }
 
@@ -397,7 +397,7 @@ final class SortedRuns implements AutoCloseable {
       return c != 0 ? c < 0 : number[a] < number[b];
     }
 
-    private void down(int from) {
+    private void siftDown(int from) {
       int i = from;
       while (true) {
         int child = 2 * i + 1;
@@ -436,7 +436,7 @@ final class SortedRuns implements AutoCloseable {
           swap(0, --readers);
           heap[readers].close();
         }
-        down(0);
+        siftDown(0);
       }
       begun = true;
       return readers > 0;

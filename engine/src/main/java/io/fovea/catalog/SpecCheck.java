@@ -34,7 +34,8 @@ final class SpecCheck {
               + inFile
               + " in the file, and the specification is of version "
               + spec.version()
-              + ". A table does not go back to an older version: use the specification of version "
+              + ". A table can't return to an older version: use the "
+              + "specification of version "
               + inFile
               + ", or a newer one.");
     }
@@ -42,7 +43,7 @@ final class SpecCheck {
     String difference = known.difference(spec);
     if (difference != null) {
       throw mismatch(
-          store, core, difference + ". Open it with the specification that it was made with.");
+          store, core, difference + ". Open it with the specification that it was created with.");
     }
     ObjectHistory versions = core.objects();
     ObjectShapes objects = spec.objects();
@@ -74,8 +75,9 @@ final class SpecCheck {
           core,
           "it has an index \""
               + i.name
-              + "\" that the specification does not name, and which changes would miss. Name it,"
-              + " or drop it with dropIndex.");
+              + "\" that the specification lacks, so changes would not "
+              + "maintain it. Add it to the specification, or drop it with "
+              + "dropIndex.");
     }
     return s;
   }
@@ -112,8 +114,8 @@ final class SpecCheck {
       return false;
     }
     check(store, core, spec);
-    if (!Expirations.isAs(core, spec)
-        || objects != null && !ObjectVersions.isAs(store, core, objects)) {
+    if (!Expirations.hasExpiryOf(core, spec)
+        || objects != null && !ObjectVersions.matches(store, core, objects)) {
       return false;
     }
     for (IndexCore i : all) {
@@ -147,7 +149,7 @@ final class SpecCheck {
             + core.displayName()
             + " of "
             + store.name()
-            + " is another one than specified: "
+            + " differs from its specification: "
             + what);
   }
 

@@ -214,7 +214,7 @@ final class StoredCounts {
     if (todo.isEmpty()) {
       return;
     }
-    if (session.logging()) {
+    if (session.isLogging()) {
       CatalogChange change = new CatalogChange(engine, catalog, session);
       todo.forEach(
           (k, v) -> {
@@ -232,20 +232,20 @@ final class StoredCounts {
     } else {
       // Each write is atomic, and no count is valid before the superblock is written.
       try (Arena arena = Arena.ofConfined()) {
-        Position place = new Position();
-        todo.forEach((k, v) -> write(arena, k, v, place));
+        Position position = new Position();
+        todo.forEach((k, v) -> write(arena, k, v, position));
       }
     }
     todo.clear();
   }
 
-  private void write(Arena arena, byte[] key, byte @Nullable [] value, Position place) {
+  private void write(Arena arena, byte[] key, byte @Nullable [] value, Position position) {
     MemorySegment k = copy(arena, key);
     if (value == null) {
-      catalog.remove(k, 0, key.length, true, place, LogSession.NONE);
+      catalog.remove(k, 0, key.length, true, position, LogSession.NONE);
     } else {
       MemorySegment v = copy(arena, value);
-      catalog.upsertInline(k, 0, key.length, v, 0, value.length, place, LogSession.NONE);
+      catalog.upsertInline(k, 0, key.length, v, 0, value.length, position, LogSession.NONE);
     }
   }
 

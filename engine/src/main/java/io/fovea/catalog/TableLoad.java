@@ -106,8 +106,8 @@ final class TableLoad implements Loads.Work {
     this.fresh = new FreshTrees(store, changes, session, what, this::step);
   }
 
-  long leftOut() {
-    return made(trees).leftOut;
+  long omitted() {
+    return made(trees).omitted;
   }
 
   private void check() {
@@ -252,7 +252,7 @@ final class TableLoad implements Loads.Work {
     }
     boolean[] more = {true};
     while (more[0]) {
-      step(() -> more[0] = made.rest(STEP_RECORDS));
+      step(() -> more[0] = made.writeRest(STEP_RECORDS));
     }
   }
 
@@ -291,7 +291,7 @@ final class TableLoad implements Loads.Work {
   // -------------------------------------------------------------------------------- publication
 
   private void publish(LoadTrees made) {
-    if (session.logging() && made.pages() > FreshTrees.LOGGED_PAGES) {
+    if (session.isLogging() && made.pages() > FreshTrees.LOGGED_PAGES) {
       fresh.makeKnown(made::flushAll, made.trees());
     } else {
       step(made::logAll);
@@ -318,18 +318,18 @@ final class TableLoad implements Loads.Work {
       if (fresh.areKnown()) {
         change.delete(DeferredDrops.key(tree.treeId()));
       } else {
-        change.publishes(tree);
+        change.publishTree(tree);
       }
     }
     drop(change, core.tree);
     indexes.forEach(i -> drop(change, i.tree));
-    SchemaChanges.treesSwapped(core, built, change);
+    SchemaChanges.saveTrees(core, built, change);
     publication = change; // before the change runs: cleanup must see whether it took effect
     return change.run(() -> exchange(indexes, built));
   }
 
   private static void drop(CatalogChange change, BTree tree) {
-    change.drops(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+    change.dropTree(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
   }
 
   private void exchange(List<IndexCore> indexes, List<BTree> fresh) {
@@ -339,11 +339,11 @@ final class TableLoad implements Loads.Work {
         .exchange(
             () -> {
               old[0] = core.tree;
-              fresh.get(0).remember(core.tree.keyLocations());
+              fresh.get(0).setKeyLocations(core.tree.keyLocations());
               core.tree = fresh.get(0);
               for (int i = 0; i < indexes.size(); i++) {
                 old[i + 1] = indexes.get(i).tree;
-                fresh.get(i + 1).remember(indexes.get(i).tree.keyLocations());
+                fresh.get(i + 1).setKeyLocations(indexes.get(i).tree.keyLocations());
                 indexes.get(i).tree = fresh.get(i + 1);
               }
             });

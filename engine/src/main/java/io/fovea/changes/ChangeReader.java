@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ChangeReader implements AutoCloseable {
   /** The number of records read before segments are unpinned briefly. */
-  private static final int TURN_RECORDS = 4096;
+  private static final int RECORDS_PER_PIN = 4096;
 
   private final String name;
   private final UUID id;
@@ -131,7 +131,7 @@ public final class ChangeReader implements AutoCloseable {
       while ((found == null || last) && records.next()) {
         if (records.type() == RecordType.TABLES) {
           int how =
-              TableNames.how(
+              TableNames.listFlags(
                   records.segment(), records.body(), records.bodyLength(), records.start());
           begins = (how & TableNames.FIRST) != 0 ? records.start() : begins;
           if ((how & TableNames.LAST) != 0 && begins > 0) {
@@ -150,8 +150,8 @@ public final class ChangeReader implements AutoCloseable {
     if (kept == Long.MAX_VALUE) {
       throw new ChangesLostException(
           name,
-          "the log retains no changes yet: they are retained from the first one made with"
-              + " LogOptions.changeRetentionBytes");
+          "the log retains no changes yet: retention begins with the first "
+              + "change made with LogOptions.changeRetentionBytes");
     }
     if (lsn < kept) {
       throw lost(lsn, kept);
@@ -169,7 +169,7 @@ public final class ChangeReader implements AutoCloseable {
 
   private static CorruptionException unseen(String name, long lsn) {
     return new CorruptionException(
-        "segments of the log of " + name + " that have the record at LSN " + lsn, -1, -1, 1, 0);
+        "segments of the log of " + name + " that contain the record at LSN " + lsn, -1, -1, 1, 0);
   }
 
   private ChangesLostException lost(long lsn, long kept) {
@@ -179,8 +179,9 @@ public final class ChangeReader implements AutoCloseable {
             + lsn
             + ", but retained only from LSN "
             + kept
-            + ": LogOptions.changeRetentionBytes limits what is retained; none are if the database"
-            + " was opened without it, or the storage was full");
+            + ": LogOptions.changeRetentionBytes limits what is retained, "
+            + "and nothing is retained if the database is opened without it, "
+            + "or the storage is full");
   }
 
   /**
@@ -213,7 +214,7 @@ public final class ChangeReader implements AutoCloseable {
         throw missing(here);
       }
       try {
-        for (int n = 0; n < TURN_RECORDS; n++) {
+        for (int n = 0; n < RECORDS_PER_PIN; n++) {
           if (!records.next()) {
             return null;
           }
@@ -348,8 +349,8 @@ public final class ChangeReader implements AutoCloseable {
         if (earlier.type() == RecordType.COMMIT_PART) {
           cursor.open(
               RecordType.COMMIT_PART, earlier.segment(), earlier.body(), earlier.bodyLength());
-          boolean mine = commitId == (cursor.id() == 0 ? earlier.start() : cursor.id());
-          if (mine && cursor.next() && cursor.kind() == CommitRecord.ADOPT) {
+          boolean owned = commitId == (cursor.id() == 0 ? earlier.start() : cursor.id());
+          if (owned && cursor.next() && cursor.kind() == CommitRecord.ADOPT) {
             for (int i = 0; i < cursor.pages(); i++) {
               chains.collect(cursor.page(i));
             }

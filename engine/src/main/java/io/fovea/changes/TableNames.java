@@ -30,7 +30,7 @@ final class TableNames {
   static final int LAST = 2;
 
   /** The new state of a tree. */
-  private record TableEvent(int treeId, String name, int how) {}
+  private record TableEvent(int treeId, String name, int kind) {}
 
   private final CommitCursor cursor = new CommitCursor();
   private final SchemaRecord schema = new SchemaRecord();
@@ -51,7 +51,7 @@ final class TableNames {
   }
 
   /** Returns whether a TABLES record begins or ends a list: {@link #FIRST}, {@link #LAST}. */
-  static int how(MemorySegment s, long at, int length, long lsn) {
+  static int listFlags(MemorySegment s, long at, int length, long lsn) {
     if (length < TablesLog.HEADER) {
       throw new CorruptionException(
           "length of the log record at LSN " + lsn, -1, -1, TablesLog.HEADER, length);
@@ -65,9 +65,9 @@ final class TableNames {
    * @return the start of the list if it is now complete; otherwise 0
    */
   long tables(MemorySegment s, long at, int length, long lsn) {
-    int how = how(s, at, length, lsn);
+    int listFlags = listFlags(s, at, length, lsn);
     Map<Integer, String> some = list;
-    if ((how & FIRST) != 0) {
+    if ((listFlags & FIRST) != 0) {
       some = new HashMap<>();
       listLsn = lsn;
     }
@@ -79,7 +79,7 @@ final class TableNames {
     for (TableEvent f : readEvents()) {
       some.put(f.treeId, f.name);
     }
-    if ((how & LAST) == 0) {
+    if ((listFlags & LAST) == 0) {
       return 0;
     }
     names = some;
@@ -118,7 +118,9 @@ final class TableNames {
         Mem.getBytes(cursor.segment(), cursor.keyOffset(), name, 0, name.length);
         events.add(
             new TableEvent(
-                cursor.treeId(), new String(name, StandardCharsets.UTF_8), cursor.how()));
+                cursor.treeId(),
+                new String(name, StandardCharsets.UTF_8),
+                cursor.tableEventKind()));
       }
     }
     return events;
@@ -134,31 +136,31 @@ final class TableNames {
     List<LoggedChange> renamed = new ArrayList<>();
     List<LoggedChange> made = new ArrayList<>();
     for (TableEvent f : events) {
-      if (f.how == CommitRecord.LOADED) {
+      if (f.kind == CommitRecord.LOADED) {
         loaded.add(f.name);
         made.add(new LoggedChange(LoggedChange.Kind.LOADED, f.treeId, f.name));
       }
     }
     for (TableEvent f : events) {
-      String before = f.how == CommitRecord.DROPPED ? names.remove(f.treeId) : names.get(f.treeId);
-      if (f.how != CommitRecord.DROPPED) {
+      String before = f.kind == CommitRecord.DROPPED ? names.remove(f.treeId) : names.get(f.treeId);
+      if (f.kind != CommitRecord.DROPPED) {
         names.put(f.treeId, f.name);
       }
-      if (f.how == CommitRecord.DROPPED && before != null && !loaded.contains(before)) {
+      if (f.kind == CommitRecord.DROPPED && before != null && !loaded.contains(before)) {
         gone.add(new LoggedChange(LoggedChange.Kind.DROPPED, f.treeId, before));
-      } else if (f.how == CommitRecord.IS && before == null) {
+      } else if (f.kind == CommitRecord.IS && before == null) {
         made.add(new LoggedChange(LoggedChange.Kind.CREATED, f.treeId, f.name));
-      } else if (f.how == CommitRecord.IS && before != null && !before.equals(f.name)) {
+      } else if (f.kind == CommitRecord.IS && before != null && !before.equals(f.name)) {
         renamed.add(
             new LoggedChange(LoggedChange.Kind.RENAMED, f.treeId, before, null, null, f.name));
       }
     }
-    inOrder(renamed, gone);
+    addInOrder(renamed, gone);
     gone.addAll(made);
     return gone;
   }
 
-  private static void inOrder(List<LoggedChange> renamed, List<LoggedChange> out) {
+  private static void addInOrder(List<LoggedChange> renamed, List<LoggedChange> out) {
     List<LoggedChange> rest = new ArrayList<>(renamed);
     while (!rest.isEmpty()) {
       Set<String> taken = new HashSet<>();

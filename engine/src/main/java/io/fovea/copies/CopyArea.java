@@ -216,7 +216,7 @@ final class CopyArea {
   }
 
   /** Releases the memory and the file if there is no copy; the next copy allocates again. */
-  void rest() {
+  void releaseStorage() {
     region.release();
     usedFrom = 0;
     BlockDevice f = file;

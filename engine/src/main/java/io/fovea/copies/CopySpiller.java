@@ -47,7 +47,7 @@ final class CopySpiller {
    */
   boolean spill() {
     batch.clear();
-    for (int looked = 0, n = area.slots(); looked < n && !batch.isFull(); looked++) {
+    for (int examined = 0, n = area.slots(); examined < n && !batch.isFull(); examined++) {
       int slot = hand;
       hand = slot + 1 == n ? 0 : slot + 1;
       long location = area.pid(slot) == 0 || !sealed(slot) ? 0 : area.takeInFile();

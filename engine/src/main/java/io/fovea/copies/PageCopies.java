@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   a writer                                     a reader of snapshot s
  *     latches the page exclusively                 reads the page: from its frame, validated,
- *     {@link #before}: newest open snapshot n,         or from the device
+ *     {@link #beforeChange}: newest open snapshot n,         or from the device
  *       and no copy with label n: copies           {@link #read}: a copy for s? then that one
  *     changes the page, releases the latch         otherwise the page it has read
  * </pre>
@@ -117,7 +117,7 @@ public final class PageCopies {
     try {
       if (known == null) {
         NativeRegion region =
-            NativeRegion.reserve((long) frames * KNOWN, false, "what frames have copies of");
+            NativeRegion.reserve((long) frames * KNOWN, false, "copy labels of frames");
         knownRegion = region;
         known = region.segment();
       }
@@ -193,14 +193,14 @@ public final class PageCopies {
       // A thread that locks a stripe later sees the new value of newest.
       table.sweep(open.stream().mapToLong(o -> o.number).toArray(), a::release);
       if (open.isEmpty()) {
-        a.rest();
-        forgetKnown();
+        a.releaseStorage();
+        releaseKnown();
       }
     }
   }
 
   /** Releases the entries of frames. Concurrent writers enter labels that no snapshot will have. */
-  private void forgetKnown() {
+  private void releaseKnown() {
     NativeRegion region = knownRegion;
     if (region != null) {
       region.release();
@@ -217,13 +217,13 @@ public final class PageCopies {
    * @param pages the memory of the page
    * @param base its offset
    */
-  public void before(int frame, long pid, MemorySegment pages, long base) {
+  public void beforeChange(int frame, long pid, MemorySegment pages, long base) {
     if (newest != 0) {
       copy(frame, pid, pages, base);
     }
   }
 
-  /** Returns whether a snapshot may need a page: then {@link #before} must be called. */
+  /** Returns whether a snapshot may need a page: then {@link #beforeChange} must be called. */
   public boolean isWatched(long pid) {
     return newest != 0 && pid < youngFrom;
   }
@@ -348,7 +348,13 @@ public final class PageCopies {
         idle = moves != null && !moved(moves);
       } catch (Throwable t) {
         // The thread continues: it is recorded as running, so no other would be started.
-        Threads.logSafely(LOG, System.Logger.Level.DEBUG, "copies stay in memory", "", "", t);
+        Threads.logSafely(
+            LOG,
+            System.Logger.Level.DEBUG,
+            "page copies could not be spilled and stay in memory",
+            "",
+            "",
+            t);
       }
       Waits.sleep(idle ? IDLE_NANOS : CHECK_NANOS);
     }
@@ -435,9 +441,9 @@ public final class PageCopies {
       CopyArea a = area;
       if (a != null) {
         table.sweep(new long[0], a::release);
-        a.rest();
+        a.releaseStorage();
       }
-      forgetKnown();
+      releaseKnown();
       blocks.close();
     } finally {
       lock.unlock();

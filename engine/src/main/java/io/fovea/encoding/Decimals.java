@@ -45,7 +45,7 @@ public final class Decimals {
               + what
               + ": it has "
               + whole
-              + " digits before the point, and there is room for "
+              + " digits before the decimal point, and the maximum is "
               + (precision - scale)
               + ".");
     }
@@ -58,11 +58,11 @@ public final class Decimals {
     if (fits.scale() > scale) {
       throw new InvalidUseException(
           shown(value)
-              + " has more digits behind the point than "
+              + " has more digits after the decimal point than "
               + what
-              + " has room for, which is "
+              + " can hold, which is "
               + scale
-              + ": round it before, with BigDecimal.setScale.");
+              + ": round it first, with BigDecimal.setScale.");
     }
     return fits.setScale(scale);
   }

@@ -177,13 +177,6 @@ public final class Tuple {
   }
 
   /**
-   * Returns the milliseconds of an instant, as {@link Times#millis} does for an instant in a row.
-   */
-  public static long getInstantMillis(MemorySegment seg, int off) {
-    return Times.millis(getInt64(seg, off), Mem.getIntBE(seg, off + 8));
-  }
-
-  /**
    * Writes a decimal; returns the offset after it.
    *
    * @param width the width of its field

@@ -93,7 +93,7 @@ public final class Utf8 {
     }
     if (Character.isSurrogate(c)) {
       throw new InvalidUseException(
-          "The text holds half a surrogate pair at index " + i + ", which has no UTF-8.");
+          "The text contains an unpaired surrogate at index " + i + ", which UTF-8 can't encode.");
     }
     return c;
   }

@@ -26,12 +26,14 @@ public enum AbortCause {
    */
   HISTORY(true, "too much was committed since it began, so it can no longer be checked"),
   /** A table that the transaction uses or has looked up was created, dropped or renamed. */
-  CATALOG(true, "a table that it uses or has looked for was created, dropped or renamed"),
+  CATALOG(true, "a table that it uses or looked up was created, dropped or renamed"),
   /**
    * The maximum number of transactions was active, and none ended within the time limit. A retry
    * would join the end of the queue again.
    */
-  ADMISSION(false, "it could not begin in time, because as many transactions ran as may"),
+  ADMISSION(
+      false,
+      "it could not begin in time, because the maximum number of " + "transactions was active"),
   /** The transaction exceeded its time limit. */
   TIMEOUT(false, "it took longer than its time limit"),
   /** The transaction exceeded the limit on the size of its reads and writes. */

@@ -20,13 +20,15 @@ public final class DatabaseLockedException extends FoveaException {
   public DatabaseLockedException(String path, long holderPid) {
     super(
         path
-            + " is open already, in "
+            + " is already open, in "
             + (holderPid < 0
-                ? "a process whose id is not known: one that only reads leaves no note"
+                ? "a process whose id is unknown, because a process that only "
+                    + "reads does not record it"
                 : holderPid == ProcessHandle.current().pid()
                     ? "this process (" + holderPid + ")"
                     : "process " + holderPid)
-            + ". Close it there first; a database belongs to one process that writes, or to any that only read.");
+            + ". Close it there first: a database can be open in one process "
+            + "that writes, or in any number that only read.");
     this.holderPid = holderPid;
   }
 

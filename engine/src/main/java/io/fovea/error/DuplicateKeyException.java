@@ -82,7 +82,8 @@ public final class DuplicateKeyException extends FoveaException {
             + is
             + ' '
             + where(table)
-            + ", and nothing was loaded. Options of the load say which of two records is to stay.");
+            + ", and nothing was loaded. LoadOptions.duplicates chooses "
+            + "which of two records to keep.");
   }
 
   /**
@@ -108,9 +109,10 @@ public final class DuplicateKeyException extends FoveaException {
             + "\" of "
             + where(table)
             + (built
-                ? ", which is being built. Change or delete one of them; an index is built again"
-                    + " when the table is opened with it."
-                : ". Give one of them another value, or find the other one by the index first."));
+                ? ", which is being built. Change or delete one of them; the "
+                    + "index is built again when the table is next opened with it."
+                : ". Give one of them another value, or look up the other one by "
+                    + "the index first."));
   }
 
   private static String where(String table) {

@@ -37,7 +37,7 @@ public final class KeyTooLargeException extends FoveaException {
             + bytes
             + " bytes is too long for "
             + where
-            + ": it may have "
+            + ": the maximum is "
             + maxBytes
             + " bytes.");
     this.bytes = bytes;

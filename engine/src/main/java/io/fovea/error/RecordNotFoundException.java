@@ -25,7 +25,8 @@ public final class RecordNotFoundException extends FoveaException {
     super(
         "There is no record with this key in table \""
             + table
-            + "\". Use updateIfPresent where that is no error, or put to insert or replace.");
+            + "\". Use updateIfPresent if that is not an error, or put to "
+            + "insert or replace.");
     this.table = table;
     this.key = key.clone();
   }

@@ -31,7 +31,8 @@ public final class StorageFullException extends FoveaException {
             + (bytesRequested < 0 ? "" : ", up to byte " + bytesRequested)
             + ": "
             + errnoName
-            + ". Make space; reads go on, and writes succeed again once there is some.");
+            + ". Free some space: reads continue, and writes succeed again "
+            + "once there is enough.");
     this.bytesRequested = bytesRequested;
   }
 

@@ -17,7 +17,8 @@ public final class UncleanShutdownException extends FoveaException {
   public UncleanShutdownException(String path) {
     super(
         path
-            + " was not closed cleanly, and it has no log to recover from, so that its pages may be"
-            + " of different ages. Restore it from a backup or load it again.");
+            + " was not closed cleanly, and it has no log to recover from, "
+            + "so its pages may be of different ages. Restore it from a "
+            + "backup or load it again.");
   }
 }

@@ -59,15 +59,15 @@ public final class ClockGuard {
     long t = nanos.getAsLong();
     if (!begun) {
       begun = true;
-      believe(newest > 0 ? Math.min(now, newest) : now, t);
+      trust(newest > 0 ? Math.min(now, newest) : now, t);
     }
-    long expected = trustedMillis + passed(trustedAt, t);
+    long expected = trustedMillis + elapsedMillis(trustedAt, t);
     if (now <= expected + STEP_MILLIS) {
       isAhead = false;
-      believe(now, t);
+      trust(now, t);
       return now;
     }
-    if (!isAhead || Math.abs(now - aheadMillis - passed(aheadAt, t)) > STEP_MILLIS) {
+    if (!isAhead || Math.abs(now - aheadMillis - elapsedMillis(aheadAt, t)) > STEP_MILLIS) {
       if (!isAhead) {
         LOG.log(
             Level.WARNING,
@@ -85,20 +85,20 @@ public final class ClockGuard {
       aheadMillis = now;
       aheadAt = t;
     }
-    if (passed(aheadAt, t) < HOLD_MILLIS) {
+    if (elapsedMillis(aheadAt, t) < HOLD_MILLIS) {
       return expected;
     }
     isAhead = false;
-    believe(now, t);
+    trust(now, t);
     return now;
   }
 
-  private void believe(long millis, long at) {
+  private void trust(long millis, long at) {
     trustedMillis = millis;
     trustedAt = at;
   }
 
-  private static long passed(long from, long to) {
+  private static long elapsedMillis(long from, long to) {
     return TimeUnit.NANOSECONDS.toMillis(to - from);
   }
 }

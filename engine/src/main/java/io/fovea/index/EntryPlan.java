@@ -32,7 +32,6 @@ public final class EntryPlan {
   private final int[] offsets; // in the record or, if fixed, in the primary key; otherwise -1
   private final int[] parts; // of the primary key
   private final int[] keyTypes;
-  private final int fields;
   private final int sizeMax;
 
   /**
@@ -47,7 +46,6 @@ public final class EntryPlan {
    * @param widths the maximum lengths
    * @param offsets in the record or in the primary key; -1 if variable
    * @param parts their positions in the primary key
-   * @param fields the number of declared fields
    */
   public EntryPlan(
       int[] types,
@@ -56,7 +54,6 @@ public final class EntryPlan {
       int[] offsets,
       int[] parts,
       int[] keyTypes,
-      int fields,
       boolean unique) {
     this.types = types.clone();
     this.widths = widths.clone();
@@ -64,7 +61,6 @@ public final class EntryPlan {
     this.offsets = offsets.clone();
     this.parts = parts.clone();
     this.keyTypes = keyTypes.clone();
-    this.fields = fields;
     int n = 0;
     for (int i = 0; i < types.length; i++) {
       n += Tuple.maxBytes(types[i], widths[i]);
@@ -83,10 +79,6 @@ public final class EntryPlan {
 
   public int sizeMax() {
     return sizeMax;
-  }
-
-  public int fields() {
-    return fields;
   }
 
   /**

@@ -142,10 +142,10 @@ public final class Filling {
       int len,
       MemorySegment key,
       int keyLen) {
-    int room = core.keyBytesMax + index.hints.bytes();
-    MemorySegment other = statementContext.take(room);
+    int capacity = core.keyBytesMax + index.hints.bytes();
+    MemorySegment other = statementContext.take(capacity);
     try {
-      int n = t.get(index.tree, entries, at, len, other, 0, room);
+      int n = t.get(index.tree, entries, at, len, other, 0, capacity);
       int otherLen = index.hints.keyLength(n);
       if (!has(statementContext, t, core, index, entries, at, len, other, otherLen)) {
         return true;
@@ -181,10 +181,10 @@ public final class Filling {
     if (index.exact) {
       throw IndexMaintenance.duplicate(core, index, entries, at, len, false);
     }
-    int room = core.keyBytesMax + index.hints.bytes();
-    MemorySegment other = statementContext.take(room);
+    int capacity = core.keyBytesMax + index.hints.bytes();
+    MemorySegment other = statementContext.take(capacity);
     try {
-      int n = t.get(index.tree, entries, at, len, other, 0, room);
+      int n = t.get(index.tree, entries, at, len, other, 0, capacity);
       if (has(
           statementContext, t, core, index, entries, at, len, other, index.hints.keyLength(n))) {
         throw IndexMaintenance.duplicate(core, index, entries, at, len, true);
@@ -252,7 +252,7 @@ public final class Filling {
    * Journals the removal of an entry that may be in a tree being built, so that the end of the
    * build checks it.
    */
-  static void note(
+  static void addJournalItem(
       StatementContext statementContext,
       Tx t,
       IndexCore index,
@@ -262,7 +262,7 @@ public final class Filling {
       MemorySegment key,
       long keyOff,
       int keyLen) {
-    if (index.noted) {
+    if (index.journaled) {
       UniqueBuildJournal.put(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
       return;
     }

@@ -29,12 +29,12 @@ public abstract class GroupedReads {
     try {
       for (int from = 0; from < size; from += Lookahead.WIDTH) {
         found += group(t, tree, from, Math.min(Lookahead.WIDTH, size - from), bytes);
-        while (ahead.deferredFull()) {
-          found += aside(t, tree, from + Lookahead.WIDTH < size);
+        while (ahead.isDeferredFull()) {
+          found += defer(t, tree, from + Lookahead.WIDTH < size);
         }
       }
-      while (ahead.hasAside()) {
-        found += aside(t, tree, false);
+      while (ahead.hasDeferred()) {
+        found += defer(t, tree, false);
       }
     } finally {
       ahead.finish();
@@ -54,7 +54,7 @@ public abstract class GroupedReads {
   }
 
   /** Reads deferred keys whose pages have arrived, while the I/O for others is in progress. */
-  private int aside(Tx t, BTree tree, boolean more) {
+  private int defer(Tx t, BTree tree, boolean more) {
     return readSeen(t, t.lookahead().resumeDeferred(tree, more));
   }
 
@@ -63,7 +63,7 @@ public abstract class GroupedReads {
     Lookahead ahead = t.lookahead();
     int found = 0;
     for (int i = 0; i < n; i++) {
-      if (!ahead.putAside(i) && get(t, i, ahead.number(i))) {
+      if (!ahead.defer(i) && get(t, i, ahead.number(i))) {
         found++;
       }
     }

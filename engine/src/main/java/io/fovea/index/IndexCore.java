@@ -64,7 +64,7 @@ public final class IndexCore {
   final boolean exact;
 
   /** Whether its tree holds a {@link UniqueBuildJournal} instead of entries. */
-  final boolean noted;
+  final boolean journaled;
 
   /** Null if the table does not hold objects. */
   public final @Nullable ObjectPlan objects;
@@ -95,7 +95,7 @@ public final class IndexCore {
     this.unique = unique;
     this.checksBeforeAdd = unique;
     this.exact = unique;
-    this.noted = false;
+    this.journaled = false;
     this.fields = fields;
     this.tree = tree;
     this.maker = maker;
@@ -111,7 +111,7 @@ public final class IndexCore {
       }
       this.key = named(fields);
       this.entry = named(sources);
-      this.plan = plan(sources, tableKey, fields.size(), unique);
+      this.plan = plan(sources, tableKey, unique);
       Layout layout = Objects.requireNonNull(tableLayout, "tableLayout");
       long[] bits = new long[(layout.fields().size() + 63) >>> 6];
       for (Field f : fields) {
@@ -154,7 +154,7 @@ public final class IndexCore {
     this.unique = unique;
     this.checksBeforeAdd = unique;
     this.exact = unique;
-    this.noted = false;
+    this.journaled = false;
     this.fields = List.of();
     this.tree = tree;
     this.maker = null;
@@ -171,8 +171,8 @@ public final class IndexCore {
     this.stage = stage;
     this.hints = of.hints;
     this.unique = of.unique;
-    this.noted = unique && stage == IndexStage.JOURNALING;
-    this.checksBeforeAdd = unique && !noted;
+    this.journaled = unique && stage == IndexStage.JOURNALING;
+    this.checksBeforeAdd = unique && !journaled;
     this.exact = unique && stage.isComplete();
     this.fields = of.fields;
     this.tree = tree;
@@ -207,8 +207,7 @@ public final class IndexCore {
     return b.build();
   }
 
-  private static EntryPlan plan(
-      List<Field> sources, KeySpec tableKey, int declared, boolean unique) {
+  private static EntryPlan plan(List<Field> sources, KeySpec tableKey, boolean unique) {
     int n = sources.size();
     int[] types = new int[n];
     int[] widths = new int[n];
@@ -224,7 +223,7 @@ public final class IndexCore {
       parts[i] = f.key() ? f.ordinal() : -1;
     }
     int[] keyTypes = tableKey.parts().stream().mapToInt(Tuple::form).toArray();
-    return new EntryPlan(types, widths, fromKey, offsets, parts, keyTypes, declared, unique);
+    return new EntryPlan(types, widths, fromKey, offsets, parts, keyTypes, unique);
   }
 
   public boolean isExtracted() {

@@ -185,7 +185,7 @@ public final class IndexMaintenance {
     RecordExpiry.removeHiddenConflicts(
         statementContext, t, core, indexes, key, keyOff, keyLen, records, size, size, false);
     changed.form(form);
-    boolean whole = !changed.isPlain() && !core.patches(changed);
+    boolean complete = !changed.isPlain() && !core.patches(changed);
     replace(
         statementContext,
         t,
@@ -200,10 +200,12 @@ public final class IndexMaintenance {
         size,
         size,
         changed,
-        whole);
+        complete);
   }
 
-  /** Replaces a record; writes only the changed fields in {@code patches} unless {@code whole}. */
+  /**
+   * Replaces a record; writes only the changed fields in {@code patches} unless {@code complete}.
+   */
   private static void replace(
       StatementContext statementContext,
       Tx t,
@@ -218,7 +220,7 @@ public final class IndexMaintenance {
       long recordOff,
       int recordLen,
       @Nullable RecordBuffer patches,
-      boolean whole) {
+      boolean complete) {
     MemorySegment entries = entryBuffer(statementContext, indexes);
     int[] before = statementContext.lengths(0, indexes.length);
     int[] after = statementContext.lengths(1, indexes.length);
@@ -266,7 +268,7 @@ public final class IndexMaintenance {
       at += 2 * max;
     }
     try {
-      if (patches != null && !whole) {
+      if (patches != null && !complete) {
         patch(t, core, patches);
       } else {
         write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, recordLen, false);
@@ -386,8 +388,8 @@ public final class IndexMaintenance {
   }
 
   /**
-   * Removes up to {@code most} records of a new scan of the table with their entries, and closes
-   * the scan; returns the number of records removed. A failure after the first removal marks the
+   * Removes up to {@code max} records of a new scan of the table with their entries, and closes the
+   * scan; returns the number of records removed. A failure after the first removal marks the
    * transaction rollback-only. Expired records are left to the sweep.
    */
   public static long deleteRange(
@@ -396,7 +398,7 @@ public final class IndexMaintenance {
       TableCore core,
       IndexCore[] indexes,
       TxScan scan,
-      long most) {
+      long max) {
     long n = 0;
     MemorySegment key = Blocks.NONE;
     try {
@@ -406,8 +408,8 @@ public final class IndexMaintenance {
       if (indexed) {
         key = statementContext.take(core.keyBytesMax);
       }
-      scan.toDelete(indexed || expiry != null);
-      while (n < most && scan.next()) {
+      scan.prepareForDeletes(indexed || expiry != null);
+      while (n < max && scan.next()) {
         if (expiry != null
             && expiry.hides(
                 statementContext,
@@ -460,7 +462,7 @@ public final class IndexMaintenance {
     int recordLen = scan.valueLength();
     if (core.layout != null && recordLen != core.storedBytes) {
       MemorySegment made = statementContext.record(core.recordBytes());
-      if (core.old.renew(recordLen, record, recordOff, made, 0) == LegacyRowReader.UNKNOWN) {
+      if (core.old.upgrade(recordLen, record, recordOff, made, 0) == LegacyRowReader.UNKNOWN) {
         throw core.wrongSize(scan.page(), recordLen);
       }
       record = made;
@@ -566,15 +568,15 @@ public final class IndexMaintenance {
     MemorySegment record = statementContext.take(core.recordBytes());
     boolean read = false;
     try {
-      int room = rows ? core.recordBytes() : bytes(record);
-      int n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
-      while (!rows && n > room) {
+      int capacity = rows ? core.recordBytes() : bytes(record);
+      int n = t.get(core.tree, key, keyOff, keyLen, record, 0, capacity);
+      while (!rows && n > capacity) {
         MemorySegment larger = statementContext.take(n);
         statementContext.releaseBlock(
             record); // after the second take: a failure must not return it twice
         record = larger;
-        room = bytes(record);
-        n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
+        capacity = bytes(record);
+        n = t.get(core.tree, key, keyOff, keyLen, record, 0, capacity);
       }
       if (rows && n >= 0) {
         LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, record, 0);
@@ -590,8 +592,8 @@ public final class IndexMaintenance {
     }
   }
 
-  private static int bytes(MemorySegment room) {
-    return (int) Math.min(room.byteSize(), Integer.MAX_VALUE);
+  private static int bytes(MemorySegment buffer) {
+    return (int) Math.min(buffer.byteSize(), Integer.MAX_VALUE);
   }
 
   // -------------------------------------------------------------------------------------- entries
@@ -735,7 +737,7 @@ public final class IndexMaintenance {
       long keyOff,
       int keyLen) {
     if (index.stage == IndexStage.JOURNALING) {
-      Filling.note(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
+      Filling.addJournalItem(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
       return;
     }
     if (!index.unique || index.stage == IndexStage.READABLE) {
@@ -761,9 +763,9 @@ public final class IndexMaintenance {
       MemorySegment key,
       long keyOff,
       int keyLen) {
-    int room = keyLen + index.hints.bytes();
-    MemorySegment stage = statementContext.keyStage(room);
-    int n = t.get(index.tree, entries, at, len, stage, 0, room);
+    int capacity = keyLen + index.hints.bytes();
+    MemorySegment stage = statementContext.keyStage(capacity);
+    int n = t.get(index.tree, entries, at, len, stage, 0, capacity);
     if (n < 0) {
       return -1;
     }
@@ -813,7 +815,7 @@ public final class IndexMaintenance {
     hints.write(t, core, key, keyOff, keyLen, value, keyLen, statementContext.position);
     if (index.exact) {
       t.insert(tree, entries, at, len, value, 0, keyLen + hints.bytes());
-    } else if (!index.noted) {
+    } else if (!index.journaled) {
       // No other transaction can add this entry: it contains the primary key, whose item this
       // transaction owns. Otherwise, the index is unique and being built, and an entry found here
       // is stale.

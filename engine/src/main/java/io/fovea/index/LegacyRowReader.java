@@ -36,7 +36,7 @@ public final class LegacyRowReader {
   public static final int UNPACKED = 1;
 
   /** The row had an older layout, and was converted. */
-  public static final int RENEWED = 2;
+  public static final int UPGRADED = 2;
 
   private final RowHistory history;
   private final int size;
@@ -131,9 +131,9 @@ public final class LegacyRowReader {
    * Converts a row to the memory form of the newest layout.
    *
    * @param length the length of the stored row, other than {@link TableCore#storedBytes}
-   * @return {@link #UNPACKED}, {@link #RENEWED}, or {@link #UNKNOWN} if it is damaged
+   * @return {@link #UNPACKED}, {@link #UPGRADED}, or {@link #UNKNOWN} if it is damaged
    */
-  public int renew(int length, MemorySegment from, long off, MemorySegment to, long toOff) {
+  public int upgrade(int length, MemorySegment from, long off, MemorySegment to, long toOff) {
     Recipe r = recipe(length);
     if (r == null) {
       return packed == null ? UNKNOWN : unpack(packed, length, from, off, to, toOff);
@@ -148,7 +148,7 @@ public final class LegacyRowReader {
         copy(p, from, off + r.from[i], f, to, toOff);
       }
     }
-    return RENEWED;
+    return UPGRADED;
   }
 
   private int unpack(
@@ -157,7 +157,7 @@ public final class LegacyRowReader {
       return by.unpack(from, off, length, to, toOff) ? UNPACKED : UNKNOWN;
     }
     Recipe r = packedRecipe(from, off, length);
-    return r != null && renewPacked(r, length, from, off, to, toOff) ? RENEWED : UNKNOWN;
+    return r != null && upgradePacked(r, length, from, off, to, toOff) ? UPGRADED : UNKNOWN;
   }
 
   private @Nullable Recipe packedRecipe(MemorySegment row, long off, int length) {
@@ -166,7 +166,7 @@ public final class LegacyRowReader {
   }
 
   /** Converts a row whose field offsets depend on the lengths of earlier fields. */
-  private boolean renewPacked(
+  private boolean upgradePacked(
       Recipe r, int length, MemorySegment from, long off, MemorySegment to, long toOff) {
     Mem.zero(to, toOff, size);
     for (int i = 0; i < r.to.length; i++) {
@@ -292,7 +292,7 @@ public final class LegacyRowReader {
    *
    * @param n the length that {@link Tx#get} returned
    * @param out holds the record and receives the result
-   * @return the former form: {@link #AS_IT_IS}, {@link #UNPACKED} or {@link #RENEWED}
+   * @return the former form: {@link #AS_IT_IS}, {@link #UNPACKED} or {@link #UPGRADED}
    * @throws io.fovea.error.CorruptionException if no layout of the table has such records
    */
   public static int settle(
@@ -342,7 +342,7 @@ public final class LegacyRowReader {
       t.requireReadsValid();
       throw core.wrongSize(t.page(), again);
     }
-    int form = old.renew(n, stage, 0, out, outOff);
+    int form = old.upgrade(n, stage, 0, out, outOff);
     if (form == UNKNOWN) {
       throw core.wrongSize(t.page(), n);
     }

@@ -178,7 +178,7 @@ public final class RecordExpiry {
     return millis - afterMillis;
   }
 
-  public long time(StatementContext statementContext, Tx t) {
+  public long now(StatementContext statementContext, Tx t) {
     return statementContext.expiryTime(t, clock);
   }
 
@@ -388,10 +388,10 @@ public final class RecordExpiry {
               recordLen,
               entry,
               0);
-      int room = core.keyBytesMax + index.hints.bytes();
-      MemorySegment other = statementContext.take(room);
+      int capacity = core.keyBytesMax + index.hints.bytes();
+      MemorySegment other = statementContext.take(capacity);
       try {
-        int n = len < 0 ? -1 : t.get(index.tree, entry, 0, len, other, 0, room);
+        int n = len < 0 ? -1 : t.get(index.tree, entry, 0, len, other, 0, capacity);
         int otherLen = n < 0 ? -1 : index.hints.keyLength(n);
         if (otherLen >= 0
             && otherLen <= core.keyBytesMax

@@ -17,7 +17,7 @@ public final class RowRefusal {
   public static InvalidUseException notRead(int limit) {
     return new InvalidUseException(
         limit < 0
-            ? "The row holds nothing: no record was read into it."
+            ? "The row is empty: no record was read into it."
             : "The row was not read in a transaction: use put or insert with its key.");
   }
 
@@ -65,9 +65,9 @@ public final class RowRefusal {
   public static InvalidUseException ofContents(@Nullable Field field, int limit, int size) {
     if (limit < 0) {
       return new InvalidUseException(
-          "The row holds nothing: no record was read into it, or its cursor has moved or was"
-              + " closed. Read the record again; clear() makes the row usable unless its cursor was"
-              + " closed.");
+          "The row is empty: no record was read into it, or its cursor has "
+              + "moved or was closed. Read the record again; clear() makes the "
+              + "row usable unless its cursor was closed.");
     }
     if (field != null && field.end() > limit) {
       return new InvalidUseException(

@@ -298,12 +298,12 @@ public final class StatementContext {
 
   /** Returns an array for the lengths of entries, before (0) and after (1). */
   int[] lengths(int which, int n) {
-    int[] room = lengths[which];
-    if (room.length < n) {
-      room = new int[n];
-      lengths[which] = room;
+    int[] array = lengths[which];
+    if (array.length < n) {
+      array = new int[n];
+      lengths[which] = array;
     }
-    return room;
+    return array;
   }
 
   private void ended() {

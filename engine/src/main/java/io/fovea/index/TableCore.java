@@ -83,7 +83,7 @@ public final class TableCore {
 
   private long makerEpoch;
 
-  /** Identifies the table in {@link Tx#use}; several tables may share a bit. */
+  /** Identifies the table in {@link Tx#useTable}; several tables may share a bit. */
   public final long bit;
 
   /** The version to which the table evolves or has evolved, as text for messages. */
@@ -304,7 +304,7 @@ public final class TableCore {
    * @return whether the statement may use the table; if not, {@link #refusal} returns the reason
    */
   public boolean use(Tx t) {
-    return !t.use(bit) & state == State.ACTIVE || state == State.NEW && isMadeBy(t);
+    return !t.useTable(bit) & state == State.ACTIVE || state == State.NEW && isMadeBy(t);
   }
 
   private boolean isMadeBy(Tx t) {
@@ -315,10 +315,10 @@ public final class TableCore {
    * Returns the exception for a statement that may not use the table. Null if it may: the recorded
    * use was of another table with the same bit, which this transaction has dropped.
    *
-   * @param mine whether the transaction has dropped this table
+   * @param owned whether the transaction has dropped this table
    */
-  public @Nullable RuntimeException refusal(Tx t, boolean mine) {
-    if (mine) {
+  public @Nullable RuntimeException refusal(Tx t, boolean owned) {
+    if (owned) {
       return new InvalidUseException(
           "Table " + displayName() + " was dropped by this transaction.");
     }
@@ -382,7 +382,7 @@ public final class TableCore {
   }
 
   /** Begins or ends the commit of a transaction that drops the table or removes a range of it. */
-  public void setDropping(boolean is) {
+  public void setCommittingDrop(boolean is) {
     state = is ? State.DROPPING : State.ACTIVE;
   }
 

@@ -8,20 +8,20 @@ import java.security.NoSuchAlgorithmException;
 
 /**
  * The journal of the entries that transactions add or remove while the tree of a unique index is
- * built. Two records may have the same entry meanwhile, so a <i>note</i>, an item of the journal,
- * contains the entry and the record's key.
+ * built. Two records may have the same entry meanwhile, so an item of the journal contains the
+ * entry and the record's key.
  *
  * <pre>
- *   note                                   entry ‖ key of the record ‖ length of the entry, 2 bytes
- *   in the tree, if it fits into a key     key: the note                           value: empty
- *               if not                     key: SHA-256 of the note ‖ FF FF        value: the note
+ *   item                                   entry ‖ key of the record ‖ length of the entry, 2 bytes
+ *   in the tree, if it fits into a key     key: the item                           value: empty
+ *               if not                     key: SHA-256 of the item ‖ FF FF        value: the item
  * </pre>
  *
- * <p>The length at the end keeps notes distinct. It is less than FF FF, so a note that fits never
- * equals the key of one that does not. Notes that fit are in the order of entries, so the notes for
+ * <p>The length at the end keeps items distinct. It is less than FF FF, so an item that fits never
+ * equals the key of one that does not. Items that fit are in the order of entries, so the items for
  * one leaf are adjacent when they are applied.
  *
- * <p>Written by the thread of the transaction; a note may be read by any thread.
+ * <p>Written by the thread of the transaction; an item may be read by any thread.
  */
 public final class UniqueBuildJournal {
   private static final int LENGTH_BYTES = 2;
@@ -41,42 +41,42 @@ public final class UniqueBuildJournal {
       long keyOff,
       int keyLen) {
     int n = len + keyLen + LENGTH_BYTES;
-    MemorySegment note = statementContext.take((long) n + DIGEST_BYTES + LENGTH_BYTES);
+    MemorySegment item = statementContext.take((long) n + DIGEST_BYTES + LENGTH_BYTES);
     try {
-      Mem.copy(entries, at, note, 0, len);
-      Mem.copy(key, keyOff, note, len, keyLen);
-      Mem.putShort(note, len + (long) keyLen, (short) len);
+      Mem.copy(entries, at, item, 0, len);
+      Mem.copy(key, keyOff, item, len, keyLen);
+      Mem.putShort(item, len + (long) keyLen, (short) len);
       if (n <= index.tree.maxKeySize()) {
-        t.put(index.tree, note, 0, n, note, 0, 0);
+        t.put(index.tree, item, 0, n, item, 0, 0);
       } else {
-        putDigest(note, n);
-        t.put(index.tree, note, n, DIGEST_BYTES + LENGTH_BYTES, note, 0, n);
+        putDigest(item, n);
+        t.put(index.tree, item, n, DIGEST_BYTES + LENGTH_BYTES, item, 0, n);
       }
     } finally {
-      statementContext.releaseBlock(note);
+      statementContext.releaseBlock(item);
     }
   }
 
-  /** Appends the key of a note that is too long to be a key itself. */
-  private static void putDigest(MemorySegment note, int n) {
+  /** Appends the key of an item that is too long to be a key itself. */
+  private static void putDigest(MemorySegment item, int n) {
     byte[] all = new byte[n];
-    Mem.getBytes(note, 0, all, 0, n);
+    Mem.getBytes(item, 0, all, 0, n);
     byte[] digest;
     try {
       digest = MessageDigest.getInstance("SHA-256").digest(all);
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("Each Java platform has SHA-256.", e);
     }
-    Mem.putBytes(note, n, digest, 0, DIGEST_BYTES);
-    Mem.putShort(note, n + (long) DIGEST_BYTES, (short) 0xFFFF);
+    Mem.putBytes(item, n, digest, 0, DIGEST_BYTES);
+    Mem.putShort(item, n + (long) DIGEST_BYTES, (short) 0xFFFF);
   }
 
   /**
-   * Returns the length of the entry in a note of {@code n} bytes; the record's key follows the
-   * entry. The note is the key in the tree if the value is empty, otherwise the value.
+   * Returns the length of the entry in an item of {@code n} bytes; the record's key follows the
+   * entry. The item is the key in the tree if the value is empty, otherwise the value.
    */
-  public static int entryLength(MemorySegment note, long off, int n) {
-    return Mem.getUnsignedShort(note, off + n - LENGTH_BYTES);
+  public static int entryLength(MemorySegment item, long off, int n) {
+    return Mem.getUnsignedShort(item, off + n - LENGTH_BYTES);
   }
 
   public static int keyLength(int n, int entryLength) {

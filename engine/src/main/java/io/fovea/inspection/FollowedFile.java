@@ -94,7 +94,7 @@ public final class FollowedFile implements AutoCloseable {
     Superblock s = superblocks.readForeign();
     if (s == null) {
       throw new IncompatibleFormatException(
-          file + " is no Fovea database yet: it is empty, or its making was cut short.");
+          file + " is not a Fovea database: it is empty, or its creation was interrupted.");
     }
     this.id = s.id();
     this.pageSize = s.pageSize();
@@ -273,7 +273,7 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   private ChangeReader reader() {
-    return Objects.requireNonNull(reader, "from() comes first");
+    return Objects.requireNonNull(reader, "call from() first");
   }
 
   /**
@@ -309,7 +309,7 @@ public final class FollowedFile implements AutoCloseable {
   private Superblock superblock() {
     Superblock s = superblocks.readForeign();
     if (s == null) {
-      throw new CorruptionException("superblocks of " + file + " that are whole", -1, -1, 1, 0);
+      throw new CorruptionException("valid superblocks of " + file, -1, -1, 1, 0);
     }
     return s;
   }

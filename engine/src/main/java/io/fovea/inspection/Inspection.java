@@ -135,7 +135,7 @@ public final class Inspection implements AutoCloseable {
       found = new SuperblockFile(data, file.toString()).read();
       if (found == null) {
         throw new IncompatibleFormatException(
-            file + " is no Fovea database yet: it is empty, or its making was cut short.");
+            file + " is not a Fovea database: it is empty, or its creation was interrupted.");
       }
       if (found.state() == Superblock.LOGGED) {
         log(found);
@@ -156,7 +156,7 @@ public final class Inspection implements AutoCloseable {
                   found.pageSize(),
                   highWater,
                   // After a recovery, the log continues beyond this position.
-                  found.clean() && logEnd > 0 ? logEnd : Long.MAX_VALUE,
+                  found.isClean() && logEnd > 0 ? logEnd : Long.MAX_VALUE,
                   this::problem)
               .run();
       List<String> all = new ArrayList<>(problems);
@@ -221,13 +221,13 @@ public final class Inspection implements AutoCloseable {
   private boolean recovered(Superblock superblock, boolean whole) {
     if (superblock.state() == Superblock.IN_USE) {
       problem(
-          "the file was not closed, and was made without a log: it can't be opened. Restore it from"
-              + " a backup");
+          "the file was not closed, and was written without a log: it "
+              + "can't be opened. Restore it from a backup");
       return false;
     }
     StoreConfig how =
         config.forInspection(
-            "inspect " + file.getFileName(), superblock.pageSize(), superblock.clean());
+            "inspect " + file.getFileName(), superblock.pageSize(), superblock.isClean());
     try {
       opened(Opening.on(storage, how, Schema.CATALOG), whole);
       return true;

@@ -259,7 +259,7 @@ final class LogDump {
           op.put("firstPage", commit.first());
           op.put("valueBytes", commit.valueLength());
         }
-        case CommitRecord.TABLE -> op.put("how", commit.how());
+        case CommitRecord.TABLE -> op.put("how", commit.tableEventKind());
         case CommitRecord.FROM -> op.put("from", commit.from());
         case CommitRecord.ADOPT, CommitRecord.RELEASE ->
             pids(op, "pages", commit.pages(), i -> commit.page((int) i));

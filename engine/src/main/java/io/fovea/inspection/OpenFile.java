@@ -62,7 +62,7 @@ public final class OpenFile implements AutoCloseable {
       Superblock superblock = new SuperblockFile(data, file.toString()).readForeign();
       if (superblock == null) {
         throw new IncompatibleFormatException(
-            file + " is no Fovea database yet: it is empty, or its making was cut short.");
+            file + " is not a Fovea database: it is empty, or its creation was interrupted.");
       }
       done = true;
       return new OpenFile(storage, data, superblock);
@@ -129,7 +129,7 @@ public final class OpenFile implements AutoCloseable {
     Superblock superblock = file.readForeign();
     if (superblock == null) {
       throw new IncompatibleFormatException(
-          file.path() + " is no Fovea database yet: it is empty, or its making was cut short.");
+          file.path() + " is not a Fovea database: it is empty, or its creation was interrupted.");
     }
     return superblock;
   }
@@ -166,7 +166,7 @@ public final class OpenFile implements AutoCloseable {
   private MemorySegment read(Arena arena, long pid) {
     if (pid < 0 || pid >= pages()) {
       throw new InvalidUseException(
-          "There is no page " + pid + ": the file has " + pages() + ", from 0 on.");
+          "There is no page " + pid + ": the file has " + pages() + " pages, numbered from 0.");
     }
     int pageSize = superblock.pageSize();
     MemorySegment page = arena.allocate(pageSize, 4096);
@@ -213,7 +213,7 @@ public final class OpenFile implements AutoCloseable {
                 log,
                 superblock.id(),
                 open,
-                superblock.clean() ? Watermark.NONE : superblock.durable())) {
+                superblock.isClean() ? Watermark.NONE : superblock.durable())) {
       while (reader.next() && reader.start() < to) {
         if (reader.start() < from) {
           continue;

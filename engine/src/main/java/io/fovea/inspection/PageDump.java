@@ -54,14 +54,14 @@ final class PageDump {
     // A superblock's checksum covers its first 4096 bytes, for every page size.
     int summed = type == PageHeader.SUPERBLOCK && pid < 2 ? Math.min(pageSize, 4096) : pageSize;
     int expected = PageHeader.sum(page, 0, summed);
-    boolean whole = PageHeader.checksum(page, 0) == expected;
+    boolean valid = PageHeader.checksum(page, 0) == expected;
     boolean nothing = Mem.isZero(page, 0, pageSize);
     out.put("page", pid);
     out.put("fileOffset", pid * pageSize);
     out.put("type", typeName(type));
     out.put("checksum", hex(PageHeader.checksum(page, 0)));
     out.put("checksumExpected", hex(expected));
-    out.put("whole", nothing || whole && PageHeader.pid(page, 0) == pid);
+    out.put("whole", nothing || valid && PageHeader.pid(page, 0) == pid);
     out.put("layout", PageHeader.layout(page, 0));
     out.put("level", PageHeader.level(page, 0));
     out.put("pageId", PageHeader.pid(page, 0));

@@ -74,7 +74,8 @@ public final class Restoring {
                 ? existing
                     + " belongs to another restore. Wait for it, or delete the folder if that"
                     + " restore was interrupted, and retry."
-                : existing + " exists, and a restore overwrites nothing. Restore to another name.");
+                : existing
+                    + " exists, and a restore never overwrites files. Restore to another name.");
       }
     }
     try {
@@ -85,7 +86,7 @@ public final class Restoring {
       FileFindings found = Inspection.run(copy, config, true);
       if (found.problems().isEmpty()) {
         recover(copy, found.superblock());
-        renew(copy);
+        giveNewIdentity(copy);
         new FileStorage(copy, config.devices()).moveTo(file);
       }
       return found;
@@ -103,7 +104,7 @@ public final class Restoring {
   /** Opens and closes the copy, which afterwards needs no log. */
   private void recover(Path copy, Superblock found) {
     StoreConfig how =
-        config.forInspection("restore " + file.getFileName(), found.pageSize(), found.clean());
+        config.forInspection("restore " + file.getFileName(), found.pageSize(), found.isClean());
     Store store = Opening.open(copy, how, Schema.CATALOG);
     Schema schema = null;
     boolean done = false;
@@ -133,14 +134,14 @@ public final class Restoring {
   /**
    * Gives the copy a new database id: the copy and the original are different databases afterwards.
    */
-  private void renew(Path copy) {
+  private void giveNewIdentity(Path copy) {
     try (BlockDevice data = new FileStorage(copy, config.devices()).open(Storage.DATA)) {
       SuperblockFile superblocks = new SuperblockFile(data, copy.toString());
       Superblock now = superblocks.read();
-      if (now == null || !now.clean()) {
+      if (now == null || !now.isClean()) {
         throw new IllegalStateException("The copy was closed, and is not clean: " + now + ".");
       }
-      superblocks.write(now.identified(UUID.randomUUID()));
+      superblocks.write(now.withNewIdentity(UUID.randomUUID()));
       data.sync();
     }
   }

@@ -52,7 +52,7 @@ public final class Verification {
   /** Checks everything. Waits until no transaction is active, and admits none until the end. */
   public static Result run(Store store, Schema schema) {
     Result[] result = new Result[1];
-    schema.whileAllIsStill("verify " + store.name(), () -> result[0] = atRest(store, schema));
+    schema.whileQuiescent("verify " + store.name(), () -> result[0] = atRest(store, schema));
     return result[0];
   }
 
@@ -145,7 +145,7 @@ public final class Verification {
           }
           OperationInterruptedException.check("verify the records");
           boolean old = table.layout != null && vLen != table.storedBytes;
-          if (old && table.old.renew(vLen, v, vOff, renewed, 0) == LegacyRowReader.UNKNOWN) {
+          if (old && table.old.upgrade(vLen, v, vOff, renewed, 0) == LegacyRowReader.UNKNOWN) {
             census.problem(
                 what
                     + ": a record of "

@@ -196,7 +196,7 @@ public final class Directories {
     try {
       delete(directory);
     } catch (IOException e) {
-      LOG.log(Level.DEBUG, "The directory " + directory + " stays", e);
+      LOG.log(Level.DEBUG, "The directory " + directory + " could not be deleted", e);
     }
   }
 

@@ -130,7 +130,7 @@ public final class FileLock implements AutoCloseable {
         lockFile.lock.release();
         return tryLock(lockFile.file, false) != null;
       } catch (IOException | RuntimeException e) { // for example a file opened read-only
-        LOG.log(Level.DEBUG, "The file of a lock stays", e);
+        LOG.log(Level.DEBUG, "A lock file could not be deleted", e);
         return false;
       }
     }
@@ -272,7 +272,7 @@ public final class FileLock implements AutoCloseable {
       int flags = shared ? FileCalls.O_RDONLY : FileCalls.O_RDWR | FileCalls.O_CREAT;
       int fd = FileCalls.open(note.toString(), flags | FileCalls.O_CLOEXEC, 0666);
       if (fd < 0) {
-        LOG.log(Level.DEBUG, () -> "No lock of " + note + ": " + Errno.describe(-fd));
+        LOG.log(Level.DEBUG, () -> "Could not lock " + note + ": " + Errno.describe(-fd));
         return -1;
       }
       if (conflicts(FileCalls.lockRecords(fd, shared))) {
@@ -298,7 +298,10 @@ public final class FileLock implements AutoCloseable {
     try {
       Files.writeString(note, OwnProcess.text(), StandardCharsets.US_ASCII);
     } catch (IOException | RuntimeException e) {
-      LOG.log(Level.DEBUG, "No note of the holder: " + note, e); // the locks hold without it
+      LOG.log(
+          Level.DEBUG,
+          "Could not record the holder of the lock in " + note,
+          e); // the locks hold without it
     }
   }
 
@@ -414,7 +417,7 @@ public final class FileLock implements AutoCloseable {
       try {
         return new RandomAccessFile(note.toFile(), mode);
       } catch (IOException e) {
-        LOG.log(Level.DEBUG, "No lock of " + note, e);
+        LOG.log(Level.DEBUG, "Could not lock " + note, e);
       }
     }
     return null;
@@ -435,7 +438,7 @@ public final class FileLock implements AutoCloseable {
       Files.deleteIfExists(note);
     } catch (IOException e) {
       // An old note does no harm; the next holder overwrites it.
-      LOG.log(Level.DEBUG, "An old note stays: " + note, e);
+      LOG.log(Level.DEBUG, "An old lock file could not be deleted: " + note, e);
     }
   }
 
@@ -514,9 +517,10 @@ public final class FileLock implements AutoCloseable {
           note
               + " has "
               + bytes
-              + " bytes, and is not the note of a process that has "
+              + " bytes, and is not the lock file of a process that has "
               + file
-              + " open. It would be overwritten. Move it to another name; then open again.");
+              + " open. Opening would overwrite it. Move it to another name; "
+              + "then open again.");
     }
   }
 
@@ -551,20 +555,20 @@ public final class FileLock implements AutoCloseable {
     return pid;
   }
 
-  private static long living(Path note, boolean surely) {
+  private static long living(Path note, boolean requireIdentity) {
     try {
-      return living(Files.readString(note, StandardCharsets.US_ASCII), surely);
+      return living(Files.readString(note, StandardCharsets.US_ASCII), requireIdentity);
     } catch (IOException e) {
       return -1;
     }
   }
 
   /**
-   * Returns the process of a note if it is alive, or -1. If {@code surely} is true, the note must
-   * contain more than an id.
+   * Returns the process of a note if it is alive, or -1. If {@code requireIdentity} is true, the
+   * note must contain more than an id.
    */
-  private static long living(String note, boolean surely) {
-    return OwnProcess.living(note.strip(), surely);
+  private static long living(String note, boolean requireIdentity) {
+    return OwnProcess.living(note.strip(), requireIdentity);
   }
 
   /**

@@ -205,11 +205,6 @@ public final class IoBatch {
 
   // ------------------------------------------------------------------------------------ entries
 
-  /** Returns the maximum number of entries. */
-  public int capacity() {
-    return ops.length;
-  }
-
   /** Returns the number of entries. */
   public int size() {
     return size;

@@ -200,7 +200,7 @@ final class LibcFile implements RawFile {
       abandonedFd = durable;
       durableFd = bufferedDurable;
     }
-    LOG.log(Level.WARNING, "{0}: direct I/O is refused, going on through the page cache", path);
+    LOG.log(Level.WARNING, "{0}: direct I/O is refused, continuing through the page cache", path);
     fd = buffered;
     direct = false;
     return true;

@@ -28,9 +28,9 @@ final class OwnProcess {
    * Returns the id of a process if it is alive, or -1.
    *
    * @param text a result of {@link #text}
-   * @param surely whether the text must contain more than the id
+   * @param requireIdentity whether the text must contain more than the id
    */
-  static long living(String text, boolean surely) {
+  static long living(String text, boolean requireIdentity) {
     String[] parts = text.split(" ");
     long pid;
     try {
@@ -41,7 +41,7 @@ final class OwnProcess {
     if (parts.length == 3) {
       return parts[1].equals(boot()) && parts[2].equals(start(pid)) ? pid : -1;
     }
-    return !surely && ProcessHandle.of(pid).isPresent() ? pid : -1;
+    return !requireIdentity && ProcessHandle.of(pid).isPresent() ? pid : -1;
   }
 
   private static String boot() {

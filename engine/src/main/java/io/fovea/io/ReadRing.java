@@ -357,7 +357,7 @@ public final class ReadRing {
       Objects.requireNonNull(completion).ended(slot, errno);
     } catch (RuntimeException | Error e) {
       // The reaping thread survives any exception.
-      Threads.logSafely(LOG, Level.ERROR, "The end of a read of ", device.name(), " failed", e);
+      Threads.logSafely(LOG, Level.ERROR, "Completing a read of ", device.name(), " failed", e);
     }
   }
 

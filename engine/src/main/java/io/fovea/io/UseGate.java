@@ -49,10 +49,6 @@ final class UseGate {
     state.decrementAndGet();
   }
 
-  boolean isClosed() {
-    return (state.get() & CLOSED) != 0;
-  }
-
   /**
    * Shuts the gate and waits until no operation is inside.
    *

@@ -81,7 +81,7 @@ public final class Blocks {
     int made;
 
     /** Makes space to list one more block, in either stack. */
-    void ensureCapacity() {
+    void addCapacity() {
       if (made == kept.length) {
         MemorySegment[] more = Arrays.copyOf(kept, 2 * made);
         dry = Arrays.copyOf(dry, 2 * made);
@@ -173,7 +173,7 @@ public final class Blocks {
     assert poisoned(block);
     boolean dry = bytes >= PAGE_BYTES && kept + bytes > KEPT_BYTES;
     if (dry) {
-      NativeRegion.forget(block); // while no other thread can take it
+      NativeRegion.discard(block); // while no other thread can take it
     }
     lock();
     try {
@@ -293,7 +293,7 @@ public final class Blocks {
     try {
       requireOpen();
       regions = new Held(region, regions);
-      f.ensureCapacity();
+      f.addCapacity();
       used += 1L << size;
       return region.segment();
     } finally {
@@ -315,7 +315,7 @@ public final class Blocks {
         long at = chunkUsed + align - 1 & -align;
         if (from != null && at + bytes <= CHUNK_BYTES) {
           MemorySegment block = from.segment().asSlice(at, bytes);
-          f.ensureCapacity();
+          f.addCapacity();
           chunkUsed = at + bytes;
           used += bytes;
           return block;

@@ -36,14 +36,14 @@ public final class DropList {
 
   /** The system calls; tests replace them. */
   interface Kernel {
-    /** Returns whether {@link #forgetAll} may be called. */
+    /** Returns whether {@link #discardAll} may be called. */
     boolean together();
 
-    /** Returns ranges as {@link SelfAdvice#forget} does. */
-    long forgetAll(long vector, int count);
+    /** Returns ranges as {@link SelfAdvice#discard} does. */
+    long discardAll(long vector, int count);
 
     /** Returns one range; 0 or a negated error number. */
-    int forget(long address, long length);
+    int discard(long address, long length);
   }
 
   private static class OneByOne implements Kernel {
@@ -53,12 +53,12 @@ public final class DropList {
     }
 
     @Override
-    public long forgetAll(long vector, int count) {
-      return SelfAdvice.forget(vector, count);
+    public long discardAll(long vector, int count) {
+      return SelfAdvice.discard(vector, count);
     }
 
     @Override
-    public int forget(long address, long length) {
+    public int discard(long address, long length) {
       return MemoryCalls.madvise(address, length, MemoryCalls.MADV_DONTNEED);
     }
   }
@@ -87,13 +87,13 @@ public final class DropList {
   /**
    * Creates an empty list.
    *
-   * @param region the region; its memory is released page by page ({@link NativeRegion#forgets})
-   * @param most the maximum number of ranges, 1 to 1,024
+   * @param region the region; its memory is released page by page ({@link NativeRegion#canDiscard})
+   * @param max the maximum number of ranges, 1 to 1,024
    * @throws IllegalArgumentException if the region's memory is not released page by page, or if
-   *     {@code most} is out of range
+   *     {@code max} is out of range
    */
-  public DropList(NativeRegion region, int most) {
-    this(region, most, true);
+  public DropList(NativeRegion region, int max) {
+    this(region, max, true);
   }
 
   /**
@@ -101,21 +101,21 @@ public final class DropList {
    * and comparisons.
    *
    * @param region as above
-   * @param most as above
+   * @param max as above
    * @param together false to use one call per range
    * @throws IllegalArgumentException as above
    */
-  public DropList(NativeRegion region, int most, boolean together) {
-    this(region, most, together ? LINUX : ONE_BY_ONE);
+  public DropList(NativeRegion region, int max, boolean together) {
+    this(region, max, together ? LINUX : ONE_BY_ONE);
   }
 
   /** Creates a list that uses the given system calls, for tests. */
-  DropList(NativeRegion region, int most, Kernel kernel) {
-    if (most < 1 || most > 1024) {
+  DropList(NativeRegion region, int max, Kernel kernel) {
+    if (max < 1 || max > 1024) {
       throw new IllegalArgumentException(
-          "A drop list must hold 1 to 1024 ranges, not " + most + ".");
+          "A drop list must hold 1 to 1024 ranges, not " + max + ".");
     }
-    if (!region.forgets()) {
+    if (!region.canDiscard()) {
       throw new IllegalArgumentException(
           "The memory of " + region + " cannot be released page by page.");
     }
@@ -123,8 +123,8 @@ public final class DropList {
     this.together = kernel.together();
     this.base = region.segment().address();
     this.bytes = region.segment().byteSize();
-    this.most = most;
-    this.ranges = Arena.ofAuto().allocate((long) most * RANGE_BYTES, Long.BYTES);
+    this.most = max;
+    this.ranges = Arena.ofAuto().allocate((long) max * RANGE_BYTES, Long.BYTES);
   }
 
   /**
@@ -167,7 +167,7 @@ public final class DropList {
     int from = 0;
     // A single range uses madvise: the kernel then flushes its pages, not the whole TLB.
     while (together && size - from > 1) {
-      long done = kernel.forgetAll(ranges.address() + (long) from * RANGE_BYTES, size - from);
+      long done = kernel.discardAll(ranges.address() + (long) from * RANGE_BYTES, size - from);
       calls++;
       if (done <= 0) {
         break;
@@ -175,7 +175,7 @@ public final class DropList {
       from = after(from, done);
     }
     for (; from < size; from++) {
-      kernel.forget(address(from), length(from));
+      kernel.discard(address(from), length(from));
       calls++;
     }
     size = 0;

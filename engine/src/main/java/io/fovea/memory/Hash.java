@@ -143,11 +143,11 @@ public final class Hash {
    * each thread returns to its own slot. Uses two multiplications, since a remainder would cost a
    * division at the beginning of each transaction.
    *
-   * @param places the number of slots; positive
-   * @return a slot from 0 to {@code places - 1}
+   * @param slots the number of slots; positive
+   * @return a slot from 0 to {@code slots - 1}
    */
-  public static int ofThread(int places) {
+  public static int ofThread(int slots) {
     long spread = Thread.currentThread().threadId() * 0x9E37_79B9_7F4A_7C15L >>> 32;
-    return (int) (spread * places >>> 32);
+    return (int) (spread * slots >>> 32);
   }
 }

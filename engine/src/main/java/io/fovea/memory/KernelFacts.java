@@ -137,7 +137,7 @@ public final class KernelFacts {
     }
     int fd = MemoryFiles.KERNEL.create("fovea-probe");
     if (fd < 0) {
-      return new Availability.Unavailable("the kernel makes no file in memory", -fd);
+      return new Availability.Unavailable("the kernel can't create files in memory", -fd);
     }
     FileCalls.close(fd);
     return libc;

@@ -129,15 +129,6 @@ public final class NativeRegion {
   }
 
   /**
-   * Returns the region's name.
-   *
-   * @return the name with which it was reserved
-   */
-  public String name() {
-    return name;
-  }
-
-  /**
    * Allocates pages ahead of their use without changing their contents; other threads may use the
    * range concurrently.
    *
@@ -156,19 +147,19 @@ public final class NativeRegion {
         == 0;
   }
 
-  /** Returns whether {@link #forget(long, long)} releases memory. */
-  public boolean forgets() {
+  /** Returns whether {@link #discard(long, long)} releases memory. */
+  public boolean canDiscard() {
     return region != null;
   }
 
   /**
    * Returns the pages of a part to the operating system. Afterwards the part reads as zeros and may
-   * be written again. Does nothing unless {@link #forgets}.
+   * be written again. Does nothing unless {@link #canDiscard}.
    *
    * @param off the offset of the part, a multiple of a page
    * @param len its length in bytes, a multiple of a page
    */
-  public void forget(long off, long len) {
+  public void discard(long off, long len) {
     if (region != null) {
       MemoryCalls.madvise(segment.address() + off, len, MemoryCalls.MADV_DONTNEED);
     }
@@ -203,7 +194,7 @@ public final class NativeRegion {
    *
    * @param part a part of a region that begins and ends at a page boundary
    */
-  static void forget(MemorySegment part) {
+  static void discard(MemorySegment part) {
     if (MAPPED) {
       MemoryCalls.madvise(part.address(), part.byteSize(), MemoryCalls.MADV_DONTNEED);
     }

@@ -145,11 +145,11 @@ public class OperationLock {
   public boolean lockFirmly(String what, long nanos) {
     long began = System.nanoTime();
     boolean interrupted = false;
-    boolean mine = tryLock(what);
+    boolean owned = tryLock(what);
     try {
-      for (long left = nanos; !mine && left > 0; left = nanos - (System.nanoTime() - began)) {
+      for (long left = nanos; !owned && left > 0; left = nanos - (System.nanoTime() - began)) {
         try {
-          mine = tryLock(what, left);
+          owned = tryLock(what, left);
         } catch (InterruptedException e) {
           interrupted = true;
         }
@@ -159,7 +159,7 @@ public class OperationLock {
         Thread.currentThread().interrupt();
       }
     }
-    return mine;
+    return owned;
   }
 
   /**
@@ -178,20 +178,20 @@ public class OperationLock {
 
   /** Takes the lock if it is free; returns whether it was taken. */
   public boolean tryLock(String what) {
-    boolean mine = lock.tryLock();
-    if (mine) {
+    boolean owned = lock.tryLock();
+    if (owned) {
       held(what);
     }
-    return mine;
+    return owned;
   }
 
   /** Takes the lock if it is released within a timeout; returns whether it was taken. */
   public boolean tryLock(String what, long nanos) throws InterruptedException {
-    boolean mine = lock.tryLock(nanos, TimeUnit.NANOSECONDS);
-    if (mine) {
+    boolean owned = lock.tryLock(nanos, TimeUnit.NANOSECONDS);
+    if (owned) {
       held(what);
     }
-    return mine;
+    return owned;
   }
 
   private void held(String what) {

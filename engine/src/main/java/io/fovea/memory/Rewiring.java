@@ -186,8 +186,8 @@ public final class Rewiring {
     if (slot > 0 && !joined(shown[slot - 1], granule)) {
       borders++;
     }
-    int behind = slot + n;
-    if (behind < shown.length && !joined(granule + n - 1, shown[behind])) {
+    int after = slot + n;
+    if (after < shown.length && !joined(granule + n - 1, shown[after])) {
       borders++;
     }
     return borders;

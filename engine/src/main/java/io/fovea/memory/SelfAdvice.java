@@ -37,7 +37,7 @@ final class SelfAdvice {
 
   private SelfAdvice() {}
 
-  /** Returns whether {@link #forget} works on this system. */
+  /** Returns whether {@link #discard} works on this system. */
   static boolean works() {
     return SELF != NONE;
   }
@@ -50,7 +50,7 @@ final class SelfAdvice {
    * @return the number of bytes released, counted from the start of the first range; a negated
    *     error number if none were released
    */
-  static long forget(long vector, int count) {
+  static long discard(long vector, int count) {
     return MemoryCalls.processMadvise(SELF, vector, count, MemoryCalls.MADV_DONTNEED);
   }
 

@@ -51,52 +51,52 @@ final class Bindings {
   }
 
   /** Returns the stored form of a type. */
-  Binding of(Type type, String place) {
-    return of(type, place, Map.of());
+  Binding of(Type type, String where) {
+    return of(type, where, Map.of());
   }
 
-  private Binding of(Type type, String place, Map<TypeVariable<?>, Type> variables) {
+  private Binding of(Type type, String where, Map<TypeVariable<?>, Type> variables) {
     if (type instanceof TypeVariable<?> v && variables.containsKey(v)) {
-      return of(variables.get(v), place, Map.of());
+      return of(variables.get(v), where, Map.of());
     }
     Type full = type instanceof ParameterizedType p ? Generic.of(p, variables) : type;
     Binding binding = known.get(full);
     if (binding == null) {
       if (open.size() >= Shapes.DEPTH_MAX) {
-        throw wrong(place, "lies in more than " + Shapes.DEPTH_MAX + " records");
+        throw wrong(where, "is nested in more than " + Shapes.DEPTH_MAX + " records");
       }
-      binding = make(full, place);
+      binding = make(full, where);
       known.put(full, binding);
     }
     return binding;
   }
 
-  private Binding make(Type type, String place) {
+  private Binding make(Type type, String where) {
     if (type instanceof ParameterizedType p && p.getRawType() instanceof Class<?> raw) {
       Type[] arguments = p.getActualTypeArguments();
       if (raw == Optional.class) {
-        Binding inside = of(arguments[0], place);
+        Binding inside = of(arguments[0], where);
         if (inside instanceof OptionalBinding) {
-          throw wrong(place, "is an Optional of an Optional");
+          throw wrong(where, "is an Optional of an Optional");
         }
         return new OptionalBinding(inside);
       }
       if (raw == List.class) {
-        return CollectionBinding.list(of(arguments[0], place + "[]"));
+        return CollectionBinding.list(of(arguments[0], where + "[]"));
       }
       if (raw == Set.class) {
-        return CollectionBinding.set(of(arguments[0], place + "[]"));
+        return CollectionBinding.set(of(arguments[0], where + "[]"));
       }
       if (raw == Map.class) {
         return CollectionBinding.map(
-            of(arguments[0], place + "[key]"), of(arguments[1], place + "[]"));
+            of(arguments[0], where + "[key]"), of(arguments[1], where + "[]"));
       }
       if (raw.isRecord()) {
         Map<TypeVariable<?>, Type> variables = new HashMap<>();
         for (int i = 0; i < arguments.length; i++) {
           variables.put(raw.getTypeParameters()[i], arguments[i]);
         }
-        return record(raw, type, place, variables, null);
+        return record(raw, type, where, variables, null);
       }
     }
     if (type instanceof Class<?> c) {
@@ -106,25 +106,25 @@ final class Bindings {
       }
       TypeCodec codec = codecs.get(c);
       if (codec != null) {
-        return coded(c, codec, place);
+        return coded(c, codec, where);
       }
       codec = TypeCodec.BUILT_IN.get(c);
       if (codec != null) {
         Bindings own = new Bindings(null, Map.of()); // the lookup has no access to this package
-        return new CodedBinding(c, codec, own.of(codec.stored(), place));
+        return new CodedBinding(c, codec, own.of(codec.stored(), where));
       }
       if (c.isEnum()) {
         return new EnumBinding(c);
       }
       if (c.isRecord() && c.getTypeParameters().length == 0) {
-        return record(c, c, place, Map.of(), null);
+        return record(c, c, where, Map.of(), null);
       }
       if (c.isSealed() && c.isInterface()) {
-        return oneOf(c, place);
+        return oneOf(c, where);
       }
     }
     throw wrong(
-        place,
+        where,
         "is of "
             + type.getTypeName()
             + ", which can't be stored. Supported are primitives, their classes, String, byte[],"
@@ -134,22 +134,22 @@ final class Bindings {
             + " these");
   }
 
-  private Binding coded(Class<?> type, TypeCodec codec, String place) {
-    requireNotOpen(type, type, place);
+  private Binding coded(Class<?> type, TypeCodec codec, String where) {
+    requireNotOpen(type, type, where);
     open.push(type);
     try {
-      return new CodedBinding(type, codec, of(codec.stored(), place));
+      return new CodedBinding(type, codec, of(codec.stored(), where));
     } finally {
       open.pop();
     }
   }
 
-  private Binding oneOf(Class<?> type, String place) {
-    requireNotOpen(type, type, place);
+  private Binding oneOf(Class<?> type, String where) {
+    requireNotOpen(type, type, where);
     open.push(type);
     try {
       Map<String, OneOfBinding.Permitted> all = new LinkedHashMap<>();
-      collect(type, place, all);
+      collect(type, where, all);
       return new OneOfBinding(type, List.copyOf(all.values()));
     } finally {
       open.pop();
@@ -157,29 +157,29 @@ final class Bindings {
   }
 
   /** Adds the records that a sealed interface permits, and those of the interfaces in between. */
-  private void collect(Class<?> type, String place, Map<String, OneOfBinding.Permitted> all) {
+  private void collect(Class<?> type, String where, Map<String, OneOfBinding.Permitted> all) {
     for (Class<?> c : type.getPermittedSubclasses()) {
       if (c.isSealed() && c.isInterface()) {
-        collect(c, place, all);
+        collect(c, where, all);
         continue;
       }
       if (!c.isRecord() || c.getTypeParameters().length > 0) {
-        throw wrong(place, "permits " + c.getName() + ", which is not a record without parameters");
+        throw wrong(where, "permits " + c.getName() + ", which is not a record without parameters");
       }
       String name = c.getSimpleName();
       if (all.containsKey(name) && all.get(name).of().type != c) {
-        throw wrong(place, "permits two records with the simple name " + name);
+        throw wrong(where, "permits two records with the simple name " + name);
       }
-      RecordBinding of = record(c, c, place + '.' + name, Map.of(), null);
+      RecordBinding of = record(c, c, where + '.' + name, Map.of(), null);
       Formerly formerly = c.getAnnotation(Formerly.class);
       List<String> names = formerly == null ? List.of() : List.of(formerly.value());
       all.put(name, new OneOfBinding.Permitted(new Component(name, of.shape, names, null), of));
     }
   }
 
-  private void requireNotOpen(Class<?> type, Type full, String place) {
+  private void requireNotOpen(Class<?> type, Type full, String where) {
     if (open.contains(full)) {
-      throw wrong(place, "is a " + type.getName() + ", in which it lies itself");
+      throw wrong(where, "is a " + type.getName() + ", which contains itself");
     }
   }
 
@@ -197,22 +197,22 @@ final class Bindings {
   private RecordBinding record(
       Class<?> type,
       Type full,
-      String place,
+      String where,
       Map<TypeVariable<?>, Type> variables,
       @Nullable RecordComponent key) {
-    requireNotOpen(type, full, place);
+    requireNotOpen(type, full, where);
     open.push(full);
     try {
       RecordComponent[] components = type.getRecordComponents();
       if (components.length > COMPONENTS_MAX) {
-        throw wrong(place, "has more than " + COMPONENTS_MAX + " components");
+        throw wrong(where, "has more than " + COMPONENTS_MAX + " components");
       }
       List<RecordBinding.Part> parts = new ArrayList<>();
       for (RecordComponent c : components) {
         boolean isKey = key != null && c.getName().equals(key.getName());
-        String name = place + '.' + c.getName();
+        String name = where + '.' + c.getName();
         if (c.isAnnotationPresent(Id.class) && !isKey) {
-          throw wrong(name, "is an @Id, which only the record of a table may have");
+          throw wrong(name, "has @Id, which only components of a table's record may have");
         }
         Binding of = isKey ? null : of(c.getGenericType(), name, variables);
         parts.add(part(c, name, of));
@@ -225,7 +225,7 @@ final class Bindings {
     }
   }
 
-  private RecordBinding.Part part(RecordComponent c, String place, @Nullable Binding of) {
+  private RecordBinding.Part part(RecordComponent c, String where, @Nullable Binding of) {
     MethodHandle accessor = accessor(c);
     if (of != null) { // the accessor of a generic record returns Object
       accessor = accessor.asType(accessor.type().changeReturnType(of.type));
@@ -243,7 +243,7 @@ final class Bindings {
         value = of.initial(initial == null ? "" : initial.value());
       } catch (RuntimeException e) {
         throw new IllegalArgumentException(
-            "@Initial of component " + place + " is no " + of.shape + ": " + e.getMessage(), e);
+            "@Initial of component " + where + " is no " + of.shape + ": " + e.getMessage(), e);
       }
     }
     String text = initial != null ? initial.value() : of.hasInitial() ? "" : null;
@@ -297,8 +297,8 @@ final class Bindings {
         cause);
   }
 
-  static IllegalArgumentException wrong(String place, String what) {
-    return new IllegalArgumentException(place + ' ' + what + '.');
+  static IllegalArgumentException wrong(String where, String what) {
+    return new IllegalArgumentException(where + ' ' + what + '.');
   }
 
   /** A generic type with its arguments, equal to any other with the same class and arguments. */

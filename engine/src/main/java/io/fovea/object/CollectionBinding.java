@@ -128,7 +128,7 @@ final class CollectionBinding extends Binding {
       case Collected s -> all(NO_KEY, element.decoder(s.of()));
       case Mapping m ->
           all(Objects.requireNonNull(key).decoder(m.key()), element.decoder(m.value()));
-      default -> throw new IllegalArgumentException(file + " is no collection.");
+      default -> throw new IllegalArgumentException(file + " is not a collection.");
     };
   }
 

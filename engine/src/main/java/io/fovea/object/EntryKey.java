@@ -29,31 +29,32 @@ public final class EntryKey {
     return made;
   }
 
-  private void add(Binding binding, List<MethodHandle> accessors, String place) {
+  private void add(Binding binding, List<MethodHandle> accessors, String where) {
     if (binding instanceof RecordBinding r) {
       if (r.parts().isEmpty()) {
-        throw Bindings.wrong(place, "is a record without components, and no key");
+        throw Bindings.wrong(where, "is a record without components, which can't be a key");
       }
       for (RecordBinding.Part p : r.parts()) {
         Binding of = p.of();
         if (of != null) { // records of keys have no @Id
-          add(of, and(accessors, p.accessor()), place + '.' + p.component().name());
+          add(of, and(accessors, p.accessor()), where + '.' + p.component().name());
         }
       }
       return;
     }
     if (binding instanceof CodedBinding c) {
-      add(c.of(), and(accessors, c.encoder()), place);
+      add(c.of(), and(accessors, c.encoder()), where);
       return;
     }
     if (binding instanceof OptionalBinding o) {
-      add(o.of(), and(accessors, o.opener()), place);
+      add(o.of(), and(accessors, o.opener()), where);
       return;
     }
     Shape type = EntryParts.type(binding.shape);
     if (type == null) {
       throw Bindings.wrong(
-          place, "is " + binding.shape + ", which has no order of bytes and can be in no index");
+          where,
+          "is " + binding.shape + ", which has no ordered encoding, so no index can contain it");
     }
     leaves.add(new Leaf(accessors, type));
   }
@@ -108,7 +109,7 @@ public final class EntryKey {
    * @return whether no part of the key is null
    */
   public boolean write(ObjectWriter out, Object key) {
-    boolean whole = true;
+    boolean complete = true;
     for (Leaf leaf : leaves) {
       @Nullable Object value = key;
       for (MethodHandle accessor : leaf.accessors) {
@@ -116,16 +117,16 @@ public final class EntryKey {
       }
       int from = out.length();
       EntryParts.put(out, leaf.type, value);
-      whole &= out.array()[from] != EntryParts.NULL;
+      complete &= out.array()[from] != EntryParts.NULL;
     }
-    return whole;
+    return complete;
   }
 
   private static @Nullable Object get(MethodHandle accessor, Object from) {
     try {
       return (Object) accessor.invokeExact(from);
     } catch (Throwable e) {
-      throw Throwables.raised(e);
+      throw Throwables.rethrow(e);
     }
   }
 }

@@ -95,7 +95,7 @@ final class EntryParts {
       case DATE -> KeyParts.putDate(out, (LocalDate) value);
       case TIME -> KeyParts.putTime(out, (LocalTime) value);
       case DATETIME -> KeyParts.putDateTime(out, (LocalDateTime) value);
-      default -> throw new IllegalStateException(type + " has no order of bytes.");
+      default -> throw new IllegalStateException(type + " has no ordered encoding.");
     }
   }
 
@@ -152,7 +152,8 @@ final class EntryParts {
       for (int i = 0; i < all.length; i++) {
         int number = now.indexOf(file.get(i));
         if (number < 0) {
-          throw new IllegalArgumentException("There is no constant " + file.get(i) + " any more.");
+          throw new IllegalArgumentException(
+              "There is no constant " + file.get(i) + " any longer.");
         }
         all[i] = (short) number;
       }
@@ -196,7 +197,7 @@ final class EntryParts {
           KeyParts.putLong(out, in.getLong());
           KeyParts.putLong(out, in.getLong());
         }
-        default -> throw new IllegalStateException(s + " has no order of bytes.");
+        default -> throw new IllegalStateException(s + " has no ordered encoding.");
       }
       return true;
     }
@@ -259,7 +260,7 @@ final class EntryParts {
       case DATE -> KeyParts.getDate(in).toString();
       case TIME -> KeyParts.getTime(in).toString();
       case DATETIME -> KeyParts.getDateTime(in).toString();
-      default -> throw new IllegalStateException(type + " has no order of bytes.");
+      default -> throw new IllegalStateException(type + " has no ordered encoding.");
     };
   }
 }

@@ -21,7 +21,7 @@ import java.util.Set;
  * @param reader a handle that takes a reader and returns a key
  */
 record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle reader) {
-  static KeyBinding of(Binding binding, String place) {
+  static KeyBinding of(Binding binding, String where) {
     return switch (binding) {
       case ScalarBinding s when s.isOrdered() -> {
         MethodHandle write = s.keyWriter();
@@ -33,9 +33,9 @@ record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle 
             read.asType(MethodType.methodType(s.type, ObjectReader.class)));
       }
       case EnumBinding e -> new KeyBinding(e.type, e.shape, e.keyWriter(), e.keyReader());
-      case RecordBinding r -> ofRecord(r, place);
+      case RecordBinding r -> ofRecord(r, where);
       case CodedBinding c when c.isOrdered() -> {
-        KeyBinding stored = of(c.of(), place);
+        KeyBinding stored = of(c.of(), where);
         yield new KeyBinding(
             c.type,
             stored.shape,
@@ -44,15 +44,16 @@ record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle 
       }
       case CodedBinding c ->
           throw Bindings.wrong(
-              place,
+              where,
               "is a " + c.type.getName() + ", whose order is undefined, so it can't be in a key");
       default ->
           throw Bindings.wrong(
-              place, "is " + binding.shape + ", which has no order of bytes and can be in no key");
+              where,
+              "is " + binding.shape + ", which has no ordered encoding, so no key can contain it");
     };
   }
 
-  private static KeyBinding ofRecord(RecordBinding r, String place) {
+  private static KeyBinding ofRecord(RecordBinding r, String where) {
     List<Component> components = new ArrayList<>();
     MethodHandle write =
         MethodHandles.empty(MethodType.methodType(void.class, ObjectWriter.class, r.type));
@@ -61,7 +62,7 @@ record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle 
     for (int i = r.parts().size() - 1; i >= 0; i--) {
       RecordBinding.Part p = r.parts().get(i);
       Component c = p.component();
-      KeyBinding part = of(Objects.requireNonNull(p.of()), place + '.' + c.name());
+      KeyBinding part = of(Objects.requireNonNull(p.of()), where + '.' + c.name());
       components.addFirst(new Component(c.name(), part.shape));
       write =
           MethodHandles.foldArguments(
@@ -69,7 +70,7 @@ record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle 
       read = MethodHandles.foldArguments(read, i, part.reader);
     }
     if (components.isEmpty()) {
-      throw Bindings.wrong(place, "is a record without components, and no key");
+      throw Bindings.wrong(where, "is a record without components, which can't be a key");
     }
     return new KeyBinding(r.type, new Composite(components, Set.of()), write, read);
   }

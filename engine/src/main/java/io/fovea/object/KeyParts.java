@@ -189,7 +189,8 @@ final class KeyParts {
     int at = from;
     while (true) {
       if (at + 1 >= in.end()) {
-        throw new IndexOutOfBoundsException("A part of a key that does not end, at " + from + ".");
+        throw new IndexOutOfBoundsException(
+            "A part of a key has no end; it begins at offset " + from + ".");
       }
       if (array[at] != 0) {
         at++;
@@ -231,7 +232,7 @@ final class KeyParts {
     try {
       return Instant.ofEpochSecond(getLong(in), getInt(in));
     } catch (DateTimeException | ArithmeticException e) {
-      throw new IllegalArgumentException("No point of time.", e);
+      throw new IllegalArgumentException("The fields are not a valid date and time.", e);
     }
   }
 

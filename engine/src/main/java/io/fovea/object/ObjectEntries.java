@@ -42,7 +42,7 @@ public final class ObjectEntries {
     public Source {
       path = List.copyOf(path);
       if (path.isEmpty() == (fixed == null)) {
-        throw new IllegalArgumentException("A part has a place or a value.");
+        throw new IllegalArgumentException("A part of an index has either a path or a value.");
       }
     }
   }
@@ -153,11 +153,11 @@ public final class ObjectEntries {
 
   private static Source source(
       Composite file, List<Component> steps, String path, int version, boolean newer) {
-    List<Integer> places = new ArrayList<>();
+    List<Integer> ordinals = new ArrayList<>();
     Shape at = file;
     for (Component step : steps) {
-      int place = at instanceof Composite c ? Composite.find(step, c) : -1;
-      if (place < 0) {
+      int ordinal = at instanceof Composite c ? Composite.find(step, c) : -1;
+      if (ordinal < 0) {
         // All parts of a missing record are null, since the record can only be null.
         boolean last = step == steps.getLast();
         String text = step.initial();
@@ -179,16 +179,16 @@ public final class ObjectEntries {
         byte[] value = last ? EntryParts.initial(step.shape(), text) : new byte[] {EntryParts.NULL};
         return new Source(List.of(), ByteBuffer.wrap(value));
       }
-      places.add(place);
-      at = Binding.inner(((Composite) at).components().get(place).shape());
+      ordinals.add(ordinal);
+      at = Binding.inner(((Composite) at).components().get(ordinal).shape());
     }
-    return new Source(places, null);
+    return new Source(ordinals, null);
   }
 
-  private static Shape shape(Composite file, List<Integer> places) {
+  private static Shape shape(Composite file, List<Integer> ordinals) {
     Shape at = file;
-    for (int place : places) {
-      at = ((Composite) Binding.inner(at)).components().get(place).shape();
+    for (int ordinal : ordinals) {
+      at = ((Composite) Binding.inner(at)).components().get(ordinal).shape();
     }
     return at;
   }
@@ -204,14 +204,14 @@ public final class ObjectEntries {
     return path(shapes.get(v), part.sources.get(v).path);
   }
 
-  private static String path(Composite shape, List<Integer> places) {
-    if (places.isEmpty()) {
-      throw new IllegalArgumentException("A part of an index that its objects don't have.");
+  private static String path(Composite shape, List<Integer> ordinals) {
+    if (ordinals.isEmpty()) {
+      throw new IllegalArgumentException("An index has a part that its objects lack.");
     }
     List<String> names = new ArrayList<>();
     Shape at = shape;
-    for (int place : places) {
-      Component c = ((Composite) at).components().get(place);
+    for (int ordinal : ordinals) {
+      Component c = ((Composite) at).components().get(ordinal);
       names.add(c.name());
       at = Binding.inner(c.shape());
     }
@@ -251,7 +251,7 @@ public final class ObjectEntries {
             + path
             + " is "
             + shape
-            + ", which has no order of bytes and can be in no index.");
+            + ", which has no ordered encoding, so no index can contain it.");
   }
 
   // ----------------------------------------------------------------------------------- what it is
@@ -400,17 +400,17 @@ public final class ObjectEntries {
    * Writes the parts of a stored object, which takes up all of {@code in}; returns whether no part
    * is null.
    *
-   * @param places scratch memory, one element per part
+   * @param offsets scratch memory, one element per part
    * @throws IllegalArgumentException if the bytes are not an object of a known version
    * @throws IndexOutOfBoundsException likewise
    */
-  public boolean write(ObjectReader in, ObjectWriter out, int[] places) {
+  public boolean write(ObjectReader in, ObjectWriter out, int[] offsets) {
     int v = Byte.toUnsignedInt(in.getByte());
     if (v == 0 || v > versions.length) {
       throw new IllegalArgumentException(
           "An object of version " + v + "; there are " + versions.length + ".");
     }
-    return versions[v - 1].write(in, out, places);
+    return versions[v - 1].write(in, out, offsets);
   }
 
   /** Returns the first part, which is not null: an INT64, or the seconds of an INSTANT. */
@@ -445,7 +445,7 @@ public final class ObjectEntries {
         if (value != null) {
           fixed[i] = checked(value.array(), part.type);
         } else {
-          leaves[i] = new EntryParts.Leaf(level.want(source.path, 0, i), part.type);
+          leaves[i] = new EntryParts.Leaf(level.request(source.path, 0, i), part.type);
         }
       }
       level.end();
@@ -455,32 +455,32 @@ public final class ObjectEntries {
       ObjectReader in = new ObjectReader().of(part);
       String text = EntryParts.text(in, type);
       if (!in.isAtEnd()) {
-        throw new IllegalArgumentException("There are bytes behind " + text + ".");
+        throw new IllegalArgumentException("There are bytes after " + text + ".");
       }
       return part;
     }
 
-    boolean write(ObjectReader in, ObjectWriter out, int[] places) {
+    boolean write(ObjectReader in, ObjectWriter out, int[] offsets) {
       for (int i = 0; i < leaves.length; i++) {
-        places[i] = -1;
+        offsets[i] = -1;
       }
-      level.walk(in, places);
-      boolean whole = true;
+      level.walk(in, offsets);
+      boolean complete = true;
       for (int i = 0; i < leaves.length; i++) {
         byte[] value = fixed[i];
         EntryParts.Leaf leaf = leaves[i];
         if (value != null) {
           out.put(value);
-          whole &= value[0] != EntryParts.NULL;
-        } else if (places[i] < 0 || leaf == null) {
+          complete &= value[0] != EntryParts.NULL;
+        } else if (offsets[i] < 0 || leaf == null) {
           out.putByte(EntryParts.NULL);
-          whole = false;
+          complete = false;
         } else {
-          in.seek(places[i]);
-          whole &= leaf.put(in, out);
+          in.seek(offsets[i]);
+          complete &= leaf.put(in, out);
         }
       }
-      return whole;
+      return complete;
     }
   }
 
@@ -506,12 +506,13 @@ public final class ObjectEntries {
     }
 
     /** Marks a part as needed; returns its shape in the file. */
-    Shape want(List<Integer> places, int depth, int part) {
-      int at = places.get(depth);
+    Shape request(List<Integer> ordinals, int depth, int part) {
+      int at = ordinals.get(depth);
       Shape found = shape.components().get(at).shape();
-      if (depth == places.size() - 1) {
+      if (depth == ordinals.size() - 1) {
         if (parts[at] >= 0) {
-          throw new IllegalArgumentException("A component is twice in an index: " + places + ".");
+          throw new IllegalArgumentException(
+              "A component appears twice in an index: " + ordinals + ".");
         }
         parts[at] = part;
         return found;
@@ -520,12 +521,12 @@ public final class ObjectEntries {
       if (in == null) {
         Shape record = found instanceof Maybe m ? m.of() : found;
         if (!(record instanceof Composite c)) {
-          throw new IllegalArgumentException("A part of an index in " + found + ".");
+          throw new IllegalArgumentException("A part of an index is inside " + found + ".");
         }
         in = new Level(c);
         inside[at] = in;
       }
-      return in.want(places, depth + 1, part);
+      return in.request(ordinals, depth + 1, part);
     }
 
     /** Stops after the last needed part, so that the rest is not skipped one by one. */
@@ -535,16 +536,16 @@ public final class ObjectEntries {
       }
     }
 
-    void walk(ObjectReader in, int[] places) {
+    void walk(ObjectReader in, int[] offsets) {
       for (int i = 0; i < end; i++) {
         Level record = inside[i];
         if (record != null) {
           if (in.getBoolean()) {
-            record.walk(in, places);
+            record.walk(in, offsets);
           }
         } else {
           if (parts[i] >= 0) {
-            places[parts[i]] = in.take(0);
+            offsets[parts[i]] = in.take(0);
           }
           skips[i].read(in);
         }

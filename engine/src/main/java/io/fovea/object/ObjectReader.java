@@ -91,8 +91,8 @@ public final class ObjectReader {
   }
 
   /** Moves to an offset that {@link #take} returned, or to a later one. */
-  void seek(int place) {
-    at = Objects.checkIndex(place, end + 1);
+  void seek(int offset) {
+    at = Objects.checkIndex(offset, end + 1);
   }
 
   byte[] array() {

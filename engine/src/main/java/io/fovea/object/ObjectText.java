@@ -312,7 +312,8 @@ public final class ObjectText {
   private static IllegalArgumentException noValue(String path, Object value, Shape of) {
     String text =
         value instanceof byte[] bytes ? HexFormat.of().formatHex(bytes) : String.valueOf(value);
-    return new IllegalArgumentException("'" + text + "' is no value of " + path + ' ' + of + ".");
+    return new IllegalArgumentException(
+        "'" + text + "' is not a value of " + path + ' ' + of + ".");
   }
 
   private static void putObjectScalar(
@@ -346,7 +347,7 @@ public final class ObjectText {
       }
     } catch (RuntimeException e) {
       throw new IllegalArgumentException(
-          "'" + text + "' is no value of " + path + ' ' + scalar + ".", e);
+          "'" + text + "' is not a value of " + path + ' ' + scalar + ".", e);
     }
   }
 
@@ -434,7 +435,7 @@ public final class ObjectText {
   }
 
   private static IllegalArgumentException unordered(Shape shape) {
-    return new IllegalArgumentException(shape + " has no order of bytes.");
+    return new IllegalArgumentException(shape + " has no ordered encoding.");
   }
 
   /**
@@ -472,10 +473,10 @@ public final class ObjectText {
     return out.toArray();
   }
 
-  private static void requireParts(int given, int most) {
-    if (given > most) {
+  private static void requireParts(int given, int max) {
+    if (given > max) {
       throw new IllegalArgumentException(
-          "There are " + given + " parts, and the key has " + most + ".");
+          "There are " + given + " parts, and the key has " + max + ".");
     }
   }
 
@@ -491,7 +492,7 @@ public final class ObjectText {
         putScalar(out, (Scalar) shape, text);
       }
     } catch (RuntimeException e) {
-      throw new IllegalArgumentException("'" + text + "' is no value of " + shape + ".", e);
+      throw new IllegalArgumentException("'" + text + "' is not a value of " + shape + ".", e);
     }
   }
 

@@ -245,7 +245,9 @@ public final class ObjectWriter {
           i++;
         } else {
           throw new InvalidUseException(
-              "The text holds half a surrogate pair at index " + i + ", which has no UTF-8.");
+              "The text contains an unpaired surrogate at index "
+                  + i
+                  + ", which UTF-8 can't encode.");
         }
       }
     }

@@ -44,7 +44,7 @@ final class PlanTemplate implements Plan {
     } catch (IOException | ReflectiveOperationException e) {
       throw new IllegalStateException("A plan could not be made.", e);
     } catch (Throwable e) {
-      throw Throwables.raised(e);
+      throw Throwables.rethrow(e);
     }
   }
 
@@ -61,7 +61,7 @@ final class PlanTemplate implements Plan {
     try {
       WRITE.invokeExact(out, object);
     } catch (Throwable e) {
-      throw Throwables.raised(e);
+      throw Throwables.rethrow(e);
     }
   }
 
@@ -70,7 +70,7 @@ final class PlanTemplate implements Plan {
     try {
       return (Object) READ.invokeExact(in);
     } catch (Throwable e) {
-      throw Throwables.raised(e);
+      throw Throwables.rethrow(e);
     }
   }
 }

@@ -125,19 +125,19 @@ final class RecordBinding extends Binding {
     for (Component c : file.components()) {
       stored.add(Skip.over(c.shape()));
     }
-    int[] places = new int[parts.size()];
-    for (int i = 0; i < places.length; i++) {
+    int[] ordinals = new int[parts.size()];
+    for (int i = 0; i < ordinals.length; i++) {
       Part part = parts.get(i);
-      places[i] = part.of == null ? -1 : Composite.find(part.component, file);
-      if (places[i] >= 0) {
-        Shape shape = file.components().get(places[i]).shape();
-        stored.set(places[i], Objects.requireNonNull(part.of).decoder(shape));
+      ordinals[i] = part.of == null ? -1 : Composite.find(part.component, file);
+      if (ordinals[i] >= 0) {
+        Shape shape = file.components().get(ordinals[i]).shape();
+        stored.set(ordinals[i], Objects.requireNonNull(part.of).decoder(shape));
       }
     }
     Decoder[] all = stored.toArray(Decoder[]::new);
     MethodHandle make =
         constructor
-            .asSpreader(Object[].class, places.length)
+            .asSpreader(Object[].class, ordinals.length)
             .asType(MethodType.methodType(Object.class, Object[].class));
     return in -> {
       Object key = in.key;
@@ -145,15 +145,15 @@ final class RecordBinding extends Binding {
       for (int i = 0; i < all.length; i++) {
         values[i] = all[i].read(in);
       }
-      @Nullable Object[] arguments = new Object[places.length];
-      for (int i = 0; i < places.length; i++) {
+      @Nullable Object[] arguments = new Object[ordinals.length];
+      for (int i = 0; i < ordinals.length; i++) {
         Part part = parts.get(i);
-        arguments[i] = part.of == null ? key : places[i] < 0 ? part.initial : values[places[i]];
+        arguments[i] = part.of == null ? key : ordinals[i] < 0 ? part.initial : values[ordinals[i]];
       }
       try {
         return (Object) make.invokeExact(arguments);
       } catch (Throwable e) {
-        throw Throwables.raised(e);
+        throw Throwables.rethrow(e);
       }
     };
   }

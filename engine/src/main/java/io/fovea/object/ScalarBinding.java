@@ -187,7 +187,7 @@ final class ScalarBinding extends Binding {
       case INT64 -> 0L;
       case FLOAT32 -> 0f;
       case FLOAT64 -> 0d;
-      default -> throw new IllegalStateException(scalar + " is no primitive type.");
+      default -> throw new IllegalStateException(scalar + " is not a primitive type.");
     };
   }
 

@@ -129,7 +129,7 @@ public final class Shapes {
 
   private IllegalArgumentException wrong(String expected) {
     return new IllegalArgumentException(
-        "No shape: " + expected + " is missing at " + at + " of \"" + text + "\".");
+        "Invalid shape: " + expected + " is missing at " + at + " of \"" + text + "\".");
   }
 
   /** Returns the text of a shape with the earlier names of components. */
@@ -230,57 +230,57 @@ public final class Shapes {
   }
 
   private record Comparison(boolean newer) {
-    private @Nullable String difference(String place, Shape file, Shape here) {
+    private @Nullable String difference(String path, Shape file, Shape here) {
       if (file.equals(here)) {
         return null;
       }
       if (file instanceof Composite f && here instanceof Composite h) {
-        return ofRecords(place, f, h);
+        return ofRecords(path, f, h);
       }
       if (file instanceof Enumeration f && here instanceof Enumeration h) {
         for (String constant : f.constants()) {
           if (!newer && !h.constants().contains(constant)) {
-            return of(place) + " may be " + constant + " in the file, and is no such name here";
+            return of(path) + " may be " + constant + " in the file, but no such name exists here";
           }
         }
         return null;
       }
       if (file instanceof OneOf f && here instanceof OneOf h) {
-        return ofPermitted(place, f, h);
+        return ofPermitted(path, f, h);
       }
       if (file instanceof Scalar f && here instanceof Scalar h && h.holds(f)) {
         return null;
       }
       if (file instanceof Maybe f && here instanceof Maybe h) {
-        return difference(place, f.of(), h.of());
+        return difference(path, f.of(), h.of());
       }
       if (file instanceof Sequence f && here instanceof Sequence h) {
-        return difference(place + "[]", f.of(), h.of());
+        return difference(path + "[]", f.of(), h.of());
       }
       if (file instanceof Collected f && here instanceof Collected h) {
-        return difference(place + "[]", f.of(), h.of());
+        return difference(path + "[]", f.of(), h.of());
       }
       if (file instanceof Mapping f && here instanceof Mapping h) {
-        String keys = difference(place + "[key]", f.key(), h.key());
-        return keys != null ? keys : difference(place + "[]", f.value(), h.value());
+        String keys = difference(path + "[key]", f.key(), h.key());
+        return keys != null ? keys : difference(path + "[]", f.value(), h.value());
       }
       if (here instanceof Maybe h && !(file instanceof Maybe)) {
-        return difference(place, file, h.of());
+        return difference(path, file, h.of());
       }
-      return of(place) + " is " + file + " in the file, and " + here + " here";
+      return of(path) + " is " + file + " in the file, and " + here + " here";
     }
 
-    private @Nullable String ofPermitted(String place, OneOf file, OneOf here) {
+    private @Nullable String ofPermitted(String path, OneOf file, OneOf here) {
       boolean[] found = new boolean[file.records().size()];
       for (Component c : here.records()) {
         int i = OneOf.find(c, file);
         if (i >= 0) {
           if (found[i]) {
-            return of(place) + " permits two records that are " + file.records().get(i).name();
+            return of(path) + " permits two records that are " + file.records().get(i).name();
           }
           found[i] = true;
           String inside =
-              difference(place + '.' + c.name(), file.records().get(i).shape(), c.shape());
+              difference(path + '.' + c.name(), file.records().get(i).shape(), c.shape());
           if (inside != null) {
             return inside;
           }
@@ -288,7 +288,7 @@ public final class Shapes {
       }
       for (int i = 0; i < found.length; i++) {
         if (!found[i] && !newer) {
-          return of(place)
+          return of(path)
               + " may be a "
               + file.records().get(i).name()
               + " in the file, which is not permitted here: name it in @Formerly of the record that"
@@ -298,23 +298,22 @@ public final class Shapes {
       return null;
     }
 
-    private @Nullable String ofRecords(String place, Composite file, Composite here) {
+    private @Nullable String ofRecords(String path, Composite file, Composite here) {
       boolean[] found = new boolean[file.components().size()];
       for (Component c : here.components()) {
         int i = Composite.find(c, file);
         if (i >= 0) {
           if (found[i]) {
-            return of(place + '.' + c.name())
-                + " has the same component in the file as another one";
+            return of(path + '.' + c.name()) + " has the same component in the file as another one";
           }
           found[i] = true;
           String inside =
-              difference(place + '.' + c.name(), file.components().get(i).shape(), c.shape());
+              difference(path + '.' + c.name(), file.components().get(i).shape(), c.shape());
           if (inside != null) {
             return inside;
           }
         } else if (!c.hasInitial() && !newer) {
-          return of(place + '.' + c.name())
+          return of(path + '.' + c.name())
               + " is not in the file: set its value in older records with @Initial, or name the"
               + " component that it replaces with @Formerly";
         }
@@ -322,7 +321,7 @@ public final class Shapes {
       for (int i = 0; i < found.length; i++) {
         String name = file.components().get(i).name();
         if (!found[i] && !newer && !here.dropped().contains(name)) {
-          return of(place + '.' + name)
+          return of(path + '.' + name)
               + " of the file is not here: list it in @Dropped if it was removed, or in @Formerly"
               + " of the component that replaces it";
         }
@@ -330,8 +329,8 @@ public final class Shapes {
       return null;
     }
 
-    private static String of(String place) {
-      return place.isEmpty() ? "the object" : "component " + place.substring(1);
+    private static String of(String path) {
+      return path.isEmpty() ? "the object" : "component " + path.substring(1);
     }
   }
 }

@@ -9,7 +9,7 @@ final class Throwables {
    *
    * @return never; the return type lets callers write {@code throw}
    */
-  static RuntimeException raised(Throwable thrown) {
+  static RuntimeException rethrow(Throwable thrown) {
     throw Throwables.<RuntimeException>throwUnchecked(thrown);
   }
 

@@ -212,9 +212,9 @@ public final class Backup implements AutoCloseable {
             : asked.whyNot(now);
     if (why != null) {
       throw new InvalidUseException(
-          "There is no backup of what was changed since "
+          "Can't back up only the changes since "
               + asked.text()
-              + ". Make a full one: "
+              + ". Make a full backup: "
               + why
               + ".");
     }
@@ -340,7 +340,7 @@ public final class Backup implements AutoCloseable {
     try {
       BackupPoint position =
           s.redoLsn() > 0 || s.endLsn() > 0
-              ? new BackupPoint(s.id(), s.clean() ? s.endLsn() : s.redoLsn(), s.unlogged())
+              ? new BackupPoint(s.id(), s.isClean() ? s.endLsn() : s.redoLsn(), s.unlogged())
               : null;
       requireSince(position);
       long pages = s.allocator().highWater();
@@ -348,8 +348,8 @@ public final class Backup implements AutoCloseable {
           new BackupPages(device, null, s.pageSize(), pages, () -> Long.MAX_VALUE, chunk);
       long copied = data(reader, s, pages);
       long logBytes = 0;
-      long end = s.clean() ? s.endLsn() : 0;
-      if (!s.clean() && !stale.getAsBoolean()) {
+      long end = s.isClean() ? s.endLsn() : 0;
+      if (!s.isClean() && !stale.getAsBoolean()) {
         if (s.state() != Superblock.LOGGED || logDevice == null) {
           throw new InvalidUseException(
               "A database that is changed without a log can't be copied from outside: its pages are"
@@ -451,9 +451,9 @@ public final class Backup implements AutoCloseable {
     begin(BackupManifest.PAGES, PAGES_HEADER + extents * EXTENT + changed.size() * pageSize);
     header(changed, pages, pageSize, extents);
     superblocks(superblock);
-    long behind = Superblock.CATALOG_ROOT_PID; // the pages before it are superblocks
+    long firstDataPid = Superblock.CATALOG_ROOT_PID; // the pages before it are superblocks
     for (long at = changed.first(0); at < pages; at = changed.first(changed.end(at))) {
-      copy(reader, Math.max(at, behind), changed.end(at), pageSize);
+      copy(reader, Math.max(at, firstDataPid), changed.end(at), pageSize);
     }
     dataBytes = end(BackupManifest.PAGES);
     return changed.size();
@@ -485,7 +485,7 @@ public final class Backup implements AutoCloseable {
           changed.add(pid + i);
         }
       }
-      pace(n * pageSize);
+      throttle(n * pageSize);
       pid += n;
     }
     return changed;
@@ -525,7 +525,8 @@ public final class Backup implements AutoCloseable {
       memory.resize(2L * pageSize);
       SuperblockFile file = new SuperblockFile(memory, what);
       for (int i = 0; i < SUPERBLOCK_WRITES; i++) {
-        file.write(superblock.changes(0)); // beyond its end, the copy's log is a different log
+        file.write(
+            superblock.withChangesFrom(0)); // beyond its end, the copy's log is a different log
       }
       memory.read(0, chunk, 0, 2 * pageSize);
     }
@@ -551,11 +552,11 @@ public final class Backup implements AutoCloseable {
     target.write(bytes, 0, len);
     crc.update(bytes, 0, len);
     fileBytes += len;
-    pace(len);
+    throttle(len);
   }
 
   /** Sleeps if more was read or written than the bandwidth allows. */
-  private void pace(int len) {
+  private void throttle(int len) {
     bytesDone += len;
     if (bytesPerSecond > 0) {
       long due = startNanos + (long) (1e9 * bytesDone / bytesPerSecond);

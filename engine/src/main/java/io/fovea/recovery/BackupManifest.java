@@ -195,7 +195,7 @@ public record BackupManifest(
     BackupPoint to = position;
     BackupPoint previous = before.position;
     if (from == null || to == null) {
-      return "it is a full backup, which comes first";
+      return "it is a full backup, which must come first";
     }
     if (previous == null) {
       return "the backup before it has no position, as it was made without a log";

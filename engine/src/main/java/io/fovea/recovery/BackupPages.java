@@ -199,7 +199,7 @@ final class BackupPages {
     if (holes && isMadeOfZeros(at) && !isHole(pid)) {
       throw new CorruptionException("a page that was never written", pid, pid * pageSize, pid, 0);
     }
-    PageCopy.forgetFrames(chunk, at, pageSize);
+    PageCopy.clearFrameHints(chunk, at, pageSize);
     PageHeader.seal(chunk, at, pageSize);
   }
 }

@@ -58,11 +58,12 @@ public record BackupPoint(UUID id, long lsn, long unlogged) {
           + text()
           + " is beyond that of the database, which is "
           + now.text()
-          + "; it belongs to a copy that was written separately, or an older file was put back";
+          + "; it belongs to a copy that was written separately, or an older "
+          + "file was restored";
     }
     if (unlogged < now.unlogged) {
-      return "the database was changed without a log since that position (Durability.NONE), and"
-          + " its pages do not say when";
+      return "the database was changed without a log since that position "
+          + "(Durability.NONE), and its pages do not record when";
     }
     return null;
   }

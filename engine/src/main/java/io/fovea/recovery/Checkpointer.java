@@ -314,11 +314,11 @@ public final class Checkpointer implements AutoCloseable {
       }
     }
     if (mine.failure != null) {
-      throw thrown(mine.failure);
+      throw asException(mine.failure);
     }
   }
 
-  private static RuntimeException thrown(Throwable failure) {
+  private static RuntimeException asException(Throwable failure) {
     return failure instanceof FoveaException e
         ? e
         : new IllegalStateException("A checkpoint failed: " + failure, failure);
@@ -368,9 +368,9 @@ public final class Checkpointer implements AutoCloseable {
         Throwable f = failing;
         long failingLeft = FAILING_NANOS - (System.nanoTime() - began);
         if (f != null && failingLeft <= 0) {
-          throw thrown(f);
+          throw asException(f);
         }
-        check.checkWait(() -> "room in the log (LogOptions.maxBytes), held up by " + log.holder());
+        check.checkWait(() -> "space in the log (LogOptions.maxBytes), held up by " + log.holder());
         long left = check.nanosLeft();
         try {
           sleep(seen, f == null ? left : Math.min(left, failingLeft));
@@ -511,7 +511,7 @@ public final class Checkpointer implements AutoCloseable {
         if (stop) {
           return -1;
         }
-        if (!requests.isEmpty() || due()) {
+        if (!requests.isEmpty() || isDue()) {
           return requests.size();
         }
         wake.awaitNanos(POLL_NANOS);
@@ -523,10 +523,10 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
-  private boolean due() {
-    long behind = sampleLog();
-    return behind > maxBytes - maxBytes / 8 * 3
-        || overdue()
+  private boolean isDue() {
+    long distance = sampleLog();
+    return distance > maxBytes - maxBytes / 8 * 3
+        || isOverdue()
         || idleTrimmer.isDue(lastTail)
         || log.mustReleaseRetention();
   }
@@ -537,7 +537,7 @@ public final class Checkpointer implements AutoCloseable {
     long tail = log.tail();
     long written = log.bytesWritten();
     use.sample(redo, tail, written);
-    long inFile = use.behind(redo);
+    long inFile = use.bytesAfter(redo);
     writtenMax = written - inFile + maxBytes;
     if (waiting > 0 && !isCrowded()) {
       wakeWaiters();
@@ -545,7 +545,7 @@ public final class Checkpointer implements AutoCloseable {
     return Math.max(tail - redo, inFile);
   }
 
-  private boolean overdue() {
+  private boolean isOverdue() {
     return intervalNanos > 0
         && System.nanoTime() - lastNanos > intervalNanos
         && log.tail() != lastTail;
@@ -554,7 +554,7 @@ public final class Checkpointer implements AutoCloseable {
   private boolean attempt(int asked) {
     long began = System.nanoTime();
     boolean resting = idleTrimmer.isDue(lastTail);
-    boolean all = asked > 0 || resting || overdue();
+    boolean all = asked > 0 || resting || isOverdue();
     long redo = redoLsn;
     Throwable failure = null;
     try {
@@ -567,7 +567,7 @@ public final class Checkpointer implements AutoCloseable {
     failing = failure;
     if (failure != null && first && !stop()) {
       Threads.logSafely(
-          LOG, Level.WARNING, name, ": a checkpoint failed, and is tried again", "", failure);
+          LOG, Level.WARNING, name, ": a checkpoint failed and will be retried", "", failure);
     }
     if (resting) {
       idleTrimmer.tried(failure == null);
@@ -625,7 +625,7 @@ public final class Checkpointer implements AutoCloseable {
             superblocks
                 .current()
                 .logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt(), log.watermark())
-                .changes(changes));
+                .withChangesFrom(changes));
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {

@@ -167,7 +167,7 @@ public final class CountsRecord {
 
   private static CorruptionException damaged(long lsn, long expected, long found) {
     return new CorruptionException(
-        "length of a record of counts, at or behind LSN " + lsn, -1, -1, expected, found);
+        "length of a record of counts, at or after LSN " + lsn, -1, -1, expected, found);
   }
 
   /** Returns the position before which all commits are in the counts. */

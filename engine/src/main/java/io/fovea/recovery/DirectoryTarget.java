@@ -81,7 +81,7 @@ final class DirectoryTarget implements BackupTarget {
       throw new InvalidUseException(
           "There is a file "
               + path
-              + ", and a backup overwrites nothing. Take an empty directory.");
+              + ", and a backup never overwrites files. Choose an empty directory.");
     }
   }
 

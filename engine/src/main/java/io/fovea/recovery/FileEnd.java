@@ -61,8 +61,8 @@ public final class FileEnd {
    * @return whether a cut was tried and completed
    */
   public boolean cut(BooleanSupplier stop) {
-    long least = pool.checkpoint().space().worthCutting();
-    if (least == Long.MAX_VALUE || cutFailed) {
+    long min = pool.checkpoint().space().worthCutting();
+    if (min == Long.MAX_VALUE || cutFailed) {
       return false;
     }
     LogSession own = session;
@@ -74,7 +74,7 @@ public final class FileEnd {
     try {
       pool.checkpoint()
           .space()
-          .cut(own, least, pages, () -> System.nanoTime() > end || stop.getAsBoolean());
+          .cut(own, min, pages, () -> System.nanoTime() > end || stop.getAsBoolean());
       return true;
     } catch (CorruptionException e) {
       cutFailed = true; // allocations report it too

@@ -48,7 +48,7 @@ final class LogSpaceAccounting {
   }
 
   /** Returns the file space after a position, and discards samples before it. */
-  long behind(long lsn) {
+  long bytesAfter(long lsn) {
     Sample last = samples.pollFirst();
     if (last == null) {
       return 0;

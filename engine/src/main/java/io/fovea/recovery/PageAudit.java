@@ -37,7 +37,6 @@ public final class PageAudit {
   private long problemCount;
   private int trees;
   private long freePages;
-  private long deferredPages;
 
   /**
    * Begins an audit.
@@ -86,13 +85,7 @@ public final class PageAudit {
    */
   public void deferred(String what, int treeId, long rootPid) {
     try {
-      TreeDrop.visit(
-          pool,
-          treeId,
-          rootPid,
-          pid -> {
-            deferredPages += reached.add(pid) ? 1 : 0;
-          });
+      TreeDrop.visit(pool, treeId, rootPid, reached::add);
     } catch (CorruptionException | StorageException e) {
       problem(what + ": " + e.getMessage());
     }
@@ -108,7 +101,7 @@ public final class PageAudit {
         break;
       }
       if (!reached.add(pid)) {
-        problem("free list: page " + pid + " is in use, or in the list a second time");
+        problem("free list: page " + pid + " is in use, or is listed twice");
         break;
       }
       freePages++;
@@ -141,11 +134,6 @@ public final class PageAudit {
         problem("page " + p + " is lost: neither in a tree nor free");
       }
     }
-  }
-
-  /** Returns the number of pages of trees that are being dropped. */
-  public long deferredPages() {
-    return deferredPages;
   }
 
   /** Records a problem. */

@@ -90,8 +90,6 @@ public final class PageScan {
   private final SortedMap<Integer, Sum> trees = new TreeMap<>();
   private long freePages;
   private long unwrittenPages;
-  private long damagedPages;
-  private long maxPageLsn;
 
   /**
    * Prepares a scan.
@@ -185,9 +183,7 @@ public final class PageScan {
       return;
     }
     long lsn = PageHeader.pageLsn(seg, at);
-    maxPageLsn = Math.max(maxPageLsn, lsn);
     if (lsn > endLsn) {
-      damagedPages++;
       tooNew.accept(where(pid) + "has LSN " + lsn + ", the log ends at " + endLsn);
     }
     Sum sum = trees.computeIfAbsent(PageHeader.treeId(seg, at), id -> new Sum());
@@ -223,7 +219,6 @@ public final class PageScan {
   }
 
   private void damaged(long pid, String what) {
-    damagedPages++;
     problem.accept(where(pid) + what);
   }
 
@@ -244,15 +239,5 @@ public final class PageScan {
   /** Returns the number of pages that are all zeros. */
   public long unwrittenPages() {
     return unwrittenPages;
-  }
-
-  /** Returns the number of pages with problems. */
-  public long damagedPages() {
-    return damagedPages;
-  }
-
-  /** Returns the highest LSN of a page. */
-  public long maxPageLsn() {
-    return maxPageLsn;
   }
 }

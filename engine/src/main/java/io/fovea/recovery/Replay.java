@@ -194,7 +194,7 @@ final class Replay {
         schema.open(reader.segment(), reader.body(), reader.bodyLength(), reader.start());
         worker.begin();
         worker.cursor.openOps(reader.segment(), schema.opsBegin(), schema.opsEnd(), schema.ops());
-        worker.all(reader.start(), reader.end(), 0);
+        worker.performAll(reader.start(), reader.end(), 0);
         worker.end();
       }
     }
@@ -246,7 +246,7 @@ final class Replay {
 
   private void read(LogReader reader, long end, Progress progress) {
     // With space for each record's header; a short log needs no large chunks.
-    long most = Math.clamp(2 * (end - reader.end()), CHUNK_BYTES_MIN, CHUNK_BYTES);
+    long max = Math.clamp(2 * (end - reader.end()), CHUNK_BYTES_MIN, CHUNK_BYTES);
     ReplayChunk chunk = free();
     while (reader.end() < end && reader.next() && failure.get() == null) {
       int type = reader.type();
@@ -270,7 +270,7 @@ final class Replay {
           chunk = free();
         }
         if (bytes > chunk.memory.byteSize()) {
-          chunk.memory = Arena.ofAuto().allocate(Math.max(bytes, most), 8);
+          chunk.memory = Arena.ofAuto().allocate(Math.max(bytes, max), 8);
         }
       }
       MemorySegment m = chunk.memory;
@@ -503,7 +503,7 @@ final class Replay {
           ahead.at(i);
           long recordAt = own[i] >>> 32;
           cursor.openOps(m, own[i] & 0xFFFF_FFFFL, chunk.used, 1);
-          all(Mem.getLong(m, recordAt + 8), Mem.getLong(m, recordAt + 16), leaves[i]);
+          performAll(Mem.getLong(m, recordAt + 8), Mem.getLong(m, recordAt + 16), leaves[i]);
         }
       } finally {
         end();
@@ -515,7 +515,7 @@ final class Replay {
      *
      * @param leaf the page that they name, 0 for none
      */
-    void all(long start, long end, long leaf) {
+    void performAll(long start, long end, long leaf) {
       CommitCursor c = cursor;
       session.position(start, end);
       while (c.next()) {

@@ -24,15 +24,15 @@ import java.util.UUID;
  * @param logSegmentBytes the size of the log's segments
  * @param endLsn for a clean file: where the log continues, above the LSN of every page; 0 if there
  *     never was a log
- * @param durable how far the log was known to be durable when this was written; for a clean file:
- *     its end, and an upper limit for segment numbers
+ * @param withDurable how far the log was known to be durable when this was written; for a clean
+ *     file: its end, and an upper limit for segment numbers
  * @param unlogged how often changes of pages without a log began: such changes move no page's LSN,
  *     so earlier backup positions are invalid
- * @param counted the number of the counts in the catalog, from the last close; 0 if they are
+ * @param withCounts the number of the counts in the catalog, from the last close; 0 if they are
  *     missing or invalid
- * @param changes the start of the changes that the log retains for subscribers; 0 for none
- * @param session a random number of the opening that changed the file last, also in the segments of
- *     its log; 0 if not known, as in files of earlier releases. See {@link
+ * @param withChangesFrom the start of the changes that the log retains for subscribers; 0 for none
+ * @param withSession a random number of the opening that changed the file last, also in the
+ *     segments of its log; 0 if not known, as in files of earlier releases. See {@link
  *     io.fovea.wal.LogIdentity}
  * @param ancestors the sessions before this one whose commits are all in the file or in its log,
  *     latest first; {@value #ANCESTORS_MAX} at most
@@ -104,7 +104,7 @@ public record Superblock(
   }
 
   /** Returns whether the file was closed after the last change and is complete. */
-  public boolean clean() {
+  public boolean isClean() {
     return state == CLEAN;
   }
 
@@ -167,14 +167,14 @@ public record Superblock(
   /**
    * Returns a copy for an opening that changes the file and whose log durably contains a segment.
    */
-  public Superblock session(long of) {
+  public Superblock withSession(long of) {
     Fields fields = new Fields(this);
     fields.follow(of);
     return fields.superblock();
   }
 
   /** Returns a copy with the commits of sessions recovered from the log, oldest first. */
-  public Superblock recovered(List<Long> sessions) {
+  public Superblock withRecoveredSessions(List<Long> sessions) {
     Fields fields = new Fields(this);
     sessions.forEach(fields::follow);
     return fields.superblock();
@@ -186,28 +186,28 @@ public record Superblock(
   }
 
   /** Returns a copy with the durable position of its log. */
-  public Superblock durable(Watermark log) {
+  public Superblock withDurable(Watermark log) {
     Fields fields = new Fields(this);
     fields.durable = log;
     return fields.superblock();
   }
 
   /** Returns a copy with the number of the counts in the catalog, 0 for none. */
-  public Superblock counted(long number) {
+  public Superblock withCounts(long number) {
     Fields fields = new Fields(this);
     fields.counted = number;
     return fields.superblock();
   }
 
   /** Returns a copy with the start of the changes retained by the log, 0 for none. */
-  public Superblock changes(long from) {
+  public Superblock withChangesFrom(long from) {
     Fields fields = new Fields(this);
     fields.changes = from;
     return fields.superblock();
   }
 
   /** Returns a copy of a clean file's superblock that belongs to a new database. */
-  public Superblock identified(UUID as) {
+  public Superblock withNewIdentity(UUID as) {
     Fields fields = new Fields(this);
     fields.id = as;
     fields.changes = 0;

@@ -176,9 +176,10 @@ public final class SuperblockFile {
       }
       throw new IncompatibleFormatException(
           path
-              + " is no Fovea database: it has "
+              + " is not a Fovea database: it has "
               + device.size()
-              + " bytes and does not begin as one does. Open another file, or delete this one.");
+              + " bytes, which do not begin like a database. Open another "
+              + "file, or delete this one.");
     }
     Superblock newer = a == null || b != null && b.sequence() > a.sequence() ? b : a;
     if (newer.sequence() == 0 && newer.state() == Superblock.LOGGED) {

@@ -90,11 +90,6 @@ public final class TablesLog {
     tables = all;
   }
 
-  /** Returns the start of the last list; 0 if there is none since the log was opened. */
-  public long lsn() {
-    return lsn;
-  }
-
   /**
    * Returns the start of the log retained for change subscribers. Retained segments have no gaps.
    *

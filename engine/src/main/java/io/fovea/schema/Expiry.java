@@ -45,7 +45,7 @@ public sealed interface Expiry {
         throw new IllegalArgumentException(
             "Rows can't expire by "
                 + field.name()
-                + ", which is a part of the key: add a field to the row that has the time.");
+                + ", which is a part of the key: add a field with the time to the row.");
       }
       if (field.type() != FieldType.INT64 && field.type() != FieldType.INSTANT) {
         throw new IllegalArgumentException(

@@ -62,7 +62,7 @@ public record Field(
                 + name
                 + " has 1 to "
                 + PRECISION_MAX
-                + " digits, and none or some of them behind the point: not "
+                + " digits, and a scale from 0 to their number, not "
                 + precision
                 + " and "
                 + scale
@@ -79,7 +79,7 @@ public record Field(
     }
     if (width < 1 || width > WIDTH_MAX) {
       throw new IllegalArgumentException(
-          "Field " + name + " has 1 to " + WIDTH_MAX + " bytes at most, not " + width + ".");
+          "Field " + name + " has 1 to " + WIDTH_MAX + " bytes, not " + width + ".");
     }
     if (variable && (type.isFixed() || key)) {
       throw new IllegalArgumentException(
@@ -87,7 +87,8 @@ public record Field(
               + name
               + " is "
               + (key ? "a part of a key" : type)
-              + ", of which no variable length is said: only of texts and byte strings of rows.");
+              + ", whose length can't be variable: only texts and byte strings "
+              + "of rows can have variable lengths.");
     }
     if (ordinal < 0 || offset < -1) {
       throw new IllegalArgumentException(

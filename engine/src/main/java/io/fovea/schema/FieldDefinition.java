@@ -236,7 +236,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
   List<Field> fields() {
     if (nullable) {
       throw new IllegalArgumentException(
-          "No " + what + " was added behind nullable(), which is said of the next one.");
+          "No " + what + " was added after nullable(), which applies to the next one.");
     }
     return fields;
   }

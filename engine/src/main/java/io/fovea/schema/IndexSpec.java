@@ -170,8 +170,9 @@ public final class IndexSpec {
       throw new IllegalArgumentException(
           "The key of index "
               + name
-              + " is a byte string without an end, behind which no primary key can stand: give it"
-              + " a part of type BYTES instead, by KeySpec.builder().");
+              + " is a byte string whose length is not stored, so no primary "
+              + "key can follow it: use a part of type BYTES instead, with "
+              + "KeySpec.builder().");
     }
     return new IndexSpec(
         name,

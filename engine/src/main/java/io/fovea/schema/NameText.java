@@ -40,7 +40,7 @@ public final class NameText {
             c -> {
               if (c == '"' || c == '\\') {
                 out.append('\\').appendCodePoint(c);
-              } else if (isSeen(c)) {
+              } else if (isVisible(c)) {
                 out.appendCodePoint(c);
               } else {
                 for (char half : Character.toChars(c)) {
@@ -51,7 +51,7 @@ public final class NameText {
     return out.append('"').toString();
   }
 
-  private static boolean isSeen(int c) {
+  private static boolean isVisible(int c) {
     return switch (Character.getType(c)) {
       case Character.CONTROL,
           Character.FORMAT,

@@ -35,7 +35,11 @@ public record SequenceSpec(String name, long first, long last, long step, int ca
     TableSpec.checkName(name);
     if (first > last) {
       throw new IllegalArgumentException(
-          "The first value of a sequence is not above the last one: " + first + ", " + last + ".");
+          "The first value of a sequence must not be above the last one: "
+              + first
+              + ", "
+              + last
+              + ".");
     }
     if (step < 1) {
       throw new IllegalArgumentException("A sequence ascends, by 1 or more, not by " + step + ".");

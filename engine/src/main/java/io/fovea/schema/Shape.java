@@ -201,7 +201,7 @@ public sealed interface Shape {
      * @return its shape; null if no component has that name
      */
     public @Nullable Shape component(String name) {
-      int at = Component.place(name, components);
+      int at = Component.ordinal(name, components);
       return at < 0 ? null : components.get(at).shape();
     }
 
@@ -299,14 +299,14 @@ public sealed interface Shape {
     }
 
     private int findIn(List<Component> file) {
-      int at = place(name, file);
+      int at = ordinal(name, file);
       for (String former : formerly) {
-        at = at >= 0 ? at : place(former, file);
+        at = at >= 0 ? at : ordinal(former, file);
       }
       return at;
     }
 
-    private static int place(String name, List<Component> file) {
+    private static int ordinal(String name, List<Component> file) {
       for (int i = 0; i < file.size(); i++) {
         if (file.get(i).name().equals(name)) {
           return i;
@@ -338,7 +338,7 @@ public sealed interface Shape {
 
   private static void requireIdentifier(String name) {
     if (name.isEmpty() || !name.codePoints().allMatch(Character::isJavaIdentifierPart)) {
-      throw new IllegalArgumentException("\"" + name + "\" is no name of Java.");
+      throw new IllegalArgumentException("\"" + name + "\" is not a Java identifier.");
     }
   }
 

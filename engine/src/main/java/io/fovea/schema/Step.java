@@ -197,7 +197,7 @@ public final class Step {
               + field
               + " has more than "
               + Field.PRECISION_MAX
-              + " digits before or behind the point.");
+              + " digits before or after the decimal point.");
     }
     least = least.setScale(Math.max(0, least.scale()));
     byte[] number = least.unscaledValue().toByteArray();
@@ -300,10 +300,12 @@ public final class Step {
     }
     if (defaultKind == Default.DECIMAL) {
       BigDecimal n = decimal();
-      boolean room =
+      boolean representable =
           n.signum() == 0
               || n.scale() <= f.scale() && n.precision() - n.scale() <= f.precision() - f.scale();
-      return room ? null : "is " + f.typeText() + ", and its default is " + n.toPlainString();
+      return representable
+          ? null
+          : "is " + f.typeText() + ", and its default is " + n.toPlainString();
     }
     return f.type().isFixed() || value.length <= f.width()
         ? null

@@ -183,14 +183,14 @@ public final class TableSpec {
               + name
               + " holds byte strings, which have no fields: "
               + index
-              + " is not by a key that is computed from them, as IndexSpec.bytes makes one.");
+              + " must have a key that is computed from them; see IndexSpec.bytes.");
     }
   }
 
   private void requireComponents(IndexSpec index) {
     if (index.components().isEmpty()) {
       throw new IllegalArgumentException(
-          "Table " + name + " holds objects: " + index + " is not by components of them.");
+          "Table " + name + " holds objects: " + index + " must be by components of them.");
     }
     for (String path : index.components()) {
       if (shape(Objects.requireNonNull(objects), path) == null) {
@@ -348,7 +348,8 @@ public final class TableSpec {
    */
   public Layout layout() {
     if (layout == null) {
-      throw new IllegalStateException("Table " + name + " holds byte strings, it has no layout.");
+      throw new IllegalStateException(
+          "Table " + name + " holds byte strings, so it has no layout.");
     }
     return layout;
   }
@@ -539,12 +540,14 @@ public final class TableSpec {
             throw wrong(
                 version,
                 step,
-                dropped ? "a field of that name is there afterwards" : "there is none afterwards");
+                dropped
+                    ? "a field of that name exists afterwards"
+                    : "no field of that name exists afterwards");
           }
           Field now = fields.remove(step.to());
           if (step.kind() != Step.Kind.ADD) {
             if (fields.containsKey(step.field())) {
-              throw wrong(version, step, "field " + step.field() + " is there afterwards");
+              throw wrong(version, step, "field " + step.field() + " still exists afterwards");
             }
             fields.put(step.field(), now);
           } else if (now != null && step.unfit(now) != null) {

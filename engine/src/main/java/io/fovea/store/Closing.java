@@ -74,12 +74,14 @@ final class Closing {
    *
    * @return whether all operations have ended
    */
-  static boolean quiesce(StoreComponents storeComponents, StatementContexts slots, Duration grace) {
+  static boolean quiesce(
+      StoreComponents storeComponents, StatementContexts contexts, Duration timeout) {
     TxEngine engine = storeComponents.engine();
     engine.stopAdmission();
     int own =
-        slots.countOfCurrentThread(); // the thread's own transactions cannot end while it is here
-    long deadline = System.nanoTime() + Waits.nanos(grace);
+        contexts
+            .countOfCurrentThread(); // the thread's own transactions cannot end while it is here
+    long deadline = System.nanoTime() + Waits.nanos(timeout);
     while (engine.active() > own && System.nanoTime() < deadline) {
       Waits.sleep(QUIESCE_NANOS);
     }
@@ -88,7 +90,7 @@ final class Closing {
     if (journal != null) {
       journal.abortWaits();
     }
-    slots.refuse();
+    contexts.refuse();
     engine.refuse(); // including operations that wait for a page
     // Partner: the light fence of StatementContext.enter. A thread within an operation is seen
     // below, and a thread that has claimed a context is counted; any other thread is refused.
@@ -97,7 +99,7 @@ final class Closing {
       return true;
     }
     logAborts(storeComponents, engine);
-    return slots.awaitOperations(OPERATION_NANOS) && fenced;
+    return contexts.awaitOperations(OPERATION_NANOS) && fenced;
   }
 
   private static void logAborts(StoreComponents storeComponents, TxEngine engine) {
@@ -109,7 +111,7 @@ final class Closing {
                   + storeComponents.name()
                   + ": aborting "
                   + engine.active()
-                  + " transactions that still run");
+                  + " transactions that are still active");
     } catch (Throwable t) {
       // A failing logger must not prevent the close.
     }
@@ -139,14 +141,15 @@ final class Closing {
       }
       throw new DurabilityLostException(
           storeComponents.name()
-              + " is not marked clean, for a commit had failed halfway"
+              + " is not marked clean, because a commit failed halfway"
               + storeComponents.uncleanAdvice(),
           poison);
     }
     if (!quiet) {
       throw new DurabilityLostException(
           storeComponents.name()
-              + " is not marked clean, for an operation of a transaction did not end within "
+              + " is not marked clean, because an operation of a transaction "
+              + "did not end within "
               + OPERATION_NANOS / 1_000_000_000
               + " s"
               + storeComponents.uncleanAdvice(),

@@ -108,12 +108,12 @@ public final class Companions {
       boolean foreign;
       try (BlockDevice log = storage.open(Storage.LOG)) {
         LogIdentity identity = LogIdentity.of(log);
-        if (superblock.clean()) {
+        if (superblock.isClean()) {
           requireClosed(storage, identity, superblock);
         } else if (superblock.state() == Superblock.LOGGED) {
           requireSession(storage, identity, superblock);
         }
-        foreign = superblock.clean() && identity.isForeign(superblock.id());
+        foreign = superblock.isClean() && identity.isForeign(superblock.id());
       }
       if (foreign && writable) {
         storage.delete(Storage.LOG); // the log contains no valid record

@@ -82,7 +82,8 @@ public final class DatabaseCreation implements AutoCloseable {
         storage.delete(suffix);
       } catch (RuntimeException e) {
         // The next opening handles the file as it would after a crash.
-        System.getLogger("io.fovea").log(Level.DEBUG, "while giving up opening", e);
+        System.getLogger("io.fovea")
+            .log(Level.DEBUG, "cleanup after a failed creation of a database", e);
       }
     }
   }

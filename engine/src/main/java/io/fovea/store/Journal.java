@@ -267,7 +267,7 @@ public final class Journal {
     long start = Math.max(Log.FIRST_LSN, s.endLsn());
     changesFrom = changesFrom(s, start);
     if (s.changes() > 0 && changesFrom == 0) {
-      superblocks.write(s.changes(0)); // before the first segment is reused
+      superblocks.write(s.withChangesFrom(0)); // before the first segment is reused
     }
     openLog(s, start, start, s.session());
     checkpointer = checkpointer(pool, treeIds::get);
@@ -328,14 +328,19 @@ public final class Journal {
     recovery.analyze();
     incarnation = recovery.incarnation();
     changesFrom = changesFrom(s, recovery.end());
-    superblocks.write(s.opened(incarnation, config.log().segmentBytes()).changes(changesFrom));
+    superblocks.write(
+        s.opened(incarnation, config.log().segmentBytes()).withChangesFrom(changesFrom));
     List<Long> before = LogIdentity.sessions(logFile, s.id(), recovery.end());
     long previous = before.isEmpty() ? 0 : before.getLast();
     Log opened = openLog(s, recovery.end(), s.redoLsn(), previous);
     // Once this is written, recovery knows that this opening has a segment, and notices if it is
     // lost.
     superblocks.write(
-        superblocks.current().recovered(before).session(sessionId).durable(opened.watermark()));
+        superblocks
+            .current()
+            .withRecoveredSessions(before)
+            .withSession(sessionId)
+            .withDurable(opened.watermark()));
     int cpus = Runtime.getRuntime().availableProcessors();
     int workers = Math.min(REPLAY_WORKERS_MAX, REPLAY_WORKERS_PER_CPU * cpus);
     BTree catalog = recovery.replay(opened, trees, workers);
@@ -361,9 +366,9 @@ public final class Journal {
             superblocks
                 .current()
                 .opened(incarnation, config.log().segmentBytes())
-                .session(sessionId)
+                .withSession(sessionId)
                 .logged(start, pages, start, nextTreeId, l.watermark())
-                .changes(changesFrom));
+                .withChangesFrom(changesFrom));
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {
@@ -386,9 +391,9 @@ public final class Journal {
 
   void attach(SchemaHooks of) {
     hooks = of;
-    TablesLog notes = tables;
-    if (notes != null) {
-      notes.of(of.tables());
+    TablesLog tablesLog = tables;
+    if (tablesLog != null) {
+      tablesLog.of(of.tables());
     }
   }
 
@@ -398,7 +403,7 @@ public final class Journal {
   }
 
   /** Logs the list of tables if subscribers need it and it is not logged yet. */
-  void noteTables() {
+  void logTables() {
     TablesLog t = tables;
     if (t != null) {
       t.appendFirst();
@@ -483,13 +488,13 @@ public final class Journal {
     Log l = log();
     l.requireAlive();
     hooks.freeUnfreedPages();
-    if (taken.stream().anyMatch(LogSession::begun)) {
+    if (taken.stream().anyMatch(LogSession::isActive)) {
       persist();
       throw new DurabilityLostException(
           name
-              + " is not marked clean, for the log had no room to free the pages of a table that"
-              + " could not be created. The next opening frees them, and everything that was"
-              + " committed is there.",
+              + " is not marked clean, because the log had no space to free "
+              + "the pages of a table that could not be created. The next "
+              + "opening frees them; no committed change is lost.",
           null);
     }
     // Logging the counts may have failed when the file was marked, with no checkpoint since. A
@@ -497,7 +502,7 @@ public final class Journal {
     // twice. Otherwise this call writes nothing.
     counts();
     long number = save.getAsLong();
-    noteTables();
+    logTables();
     l.awaitDurableUnlessFull(l.tail());
     pool.flushAll();
     // The log may be about to begin another segment, closer to the start of its file.
@@ -506,8 +511,8 @@ public final class Journal {
         superblocks
             .current()
             .closed(pool.allocatorState(), nextTreeId, l.tail(), lastSegment)
-            .counted(number)
-            .changes(keptFrom(l.tail())));
+            .withCounts(number)
+            .withChangesFrom(keptFrom(l.tail())));
     clean = true;
   }
 
@@ -525,7 +530,7 @@ public final class Journal {
    */
   void leave() {
     log().requireAlive();
-    clean = superblocks.current().clean();
+    clean = superblocks.current().isClean();
   }
 
   /** Stops logged commits from waiting for space; see {@link Log#abortWaits}. */
@@ -592,7 +597,7 @@ public final class Journal {
       }
       trimLog();
     } catch (FoveaException e) {
-      LOG.log(Level.DEBUG, name + ": its log is larger than it need be, or not marked closed", e);
+      LOG.log(Level.DEBUG, name + ": its log is larger than necessary, or not marked closed", e);
     }
   }
 

@@ -44,7 +44,7 @@ final class KeyLocations {
   }
 
   /** Returns the cache, creating it on first use; null if it is disabled. */
-  @Nullable KeyLocationCache table() {
+  @Nullable KeyLocationCache cache() {
     KeyLocationCache made = table;
     if (made != null || maxBytes == 0) {
       return made;

@@ -14,30 +14,29 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Watches closeable objects in the whole process. While any object is watched, a thread finds
- * forgotten ones.
+ * leaked ones.
  *
  * <p>Each explicit transaction is watched, so the registry must scale: a watch is held by a slot of
  * a table, in a row used mostly by one thread. A {@link java.lang.ref.Cleaner}, by contrast, has
  * one list with one lock.
  *
  * <p><b>Guarantee.</b> A watch is held from {@link #hold} until it is closed or {@link
- * Watch#forgotten} is called. It must be held, because a phantom reference that is itself
- * unreachable is never enqueued. A compare-and-set decides which of the two happens, so a slot is
- * released exactly once, and never while its next owner uses it.
+ * Watch#leaked} is called. It must be held, because a phantom reference that is itself unreachable
+ * is never enqueued. A compare-and-set decides which of the two happens, so a slot is released
+ * exactly once, and never while its next owner uses it.
  *
  * <p><b>The thread</b> keeps this class and its loader reachable, so it ends when nothing is
  * watched. This is checked after a database, which is watched while open, is closed, and after a
- * forgotten object is found. A watch is held by a compare-and-set, then {@link #finder} is read;
- * the end of the thread clears {@link #finder}, then searches for watches. In the total order of
- * these four accesses, either the end sees the watch, or the watch sees no thread and starts
- * another.
+ * leaked object is found. A watch is held by a compare-and-set, then {@link #finder} is read; the
+ * end of the thread clears {@link #finder}, then searches for watches. In the total order of these
+ * four accesses, either the end sees the watch, or the watch sees no thread and starts another.
  *
  * <p>Thread-safe.
  */
 final class LeakRegistry {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  private static final VarHandle INDEXES =
+  private static final VarHandle ELEMENT =
       MethodHandles.arrayElementVarHandle(Watch[].class).withInvokeExactBehavior();
 
   /** Rows are chosen by thread hash. */
@@ -51,7 +50,7 @@ final class LeakRegistry {
   /** Watches that found no slot in their row. */
   private static final Set<Watch> MORE = Collections.synchronizedSet(new HashSet<>());
 
-  private static final ReferenceQueue<Object> FORGOTTEN = new ReferenceQueue<>();
+  private static final ReferenceQueue<Object> UNREACHABLE = new ReferenceQueue<>();
 
   /** Null if there is no thread; written under this class's lock. */
   private static volatile @Nullable Thread finder;
@@ -74,8 +73,8 @@ final class LeakRegistry {
   private static void register(Watch watch) {
     int first = Hash.ofThread(ROWS) * ROW;
     for (int at = first; at < first + ROW; at++) {
-      if ((Watch) INDEXES.getAcquire(HELD, at) == null
-          && INDEXES.compareAndSet(HELD, at, (Watch) null, watch)) {
+      if ((Watch) ELEMENT.getAcquire(HELD, at) == null
+          && ELEMENT.compareAndSet(HELD, at, (Watch) null, watch)) {
         watch.index = at;
         return;
       }
@@ -87,7 +86,7 @@ final class LeakRegistry {
   static boolean holds(Watch watch) {
     boolean held = MORE.contains(watch);
     for (int at = 0; at < HELD.length; at++) {
-      held |= (Watch) INDEXES.getAcquire(HELD, at) == watch;
+      held |= (Watch) ELEMENT.getAcquire(HELD, at) == watch;
     }
     return held;
   }
@@ -107,7 +106,7 @@ final class LeakRegistry {
     finder = null;
     boolean held = !MORE.isEmpty();
     for (int at = 0; at < HELD.length && !held; at++) {
-      held = (Watch) INDEXES.getVolatile(HELD, at) != null;
+      held = (Watch) ELEMENT.getVolatile(HELD, at) != null;
     }
     if (held) {
       finder = ending;
@@ -127,7 +126,7 @@ final class LeakRegistry {
     while (finder == Thread.currentThread()) {
       try {
         Threads.beginIteration();
-        ((Watch) FORGOTTEN.remove()).found();
+        ((Watch) UNREACHABLE.remove()).found();
         endIfUnused();
       } catch (InterruptedException e) {
         // Ends the thread, unless a watch has been held meanwhile.
@@ -135,7 +134,8 @@ final class LeakRegistry {
         Threads.logSafely(
             LOG,
             Level.WARNING,
-            "What was forgotten could not be ended: a transaction keeps its locks and its memory.",
+            "A leaked object could not be closed: if it is a transaction, "
+                + "it keeps its locks and its memory.",
             "",
             "",
             e);
@@ -163,7 +163,7 @@ final class LeakRegistry {
     private volatile boolean ended;
 
     Watch(Object watched) {
-      super(watched, FORGOTTEN);
+      super(watched, UNREACHABLE);
     }
 
     /** Ends the watch, because the object was closed or could not be watched. */
@@ -173,11 +173,11 @@ final class LeakRegistry {
     }
 
     /** Called when the object has become unreachable without being closed. */
-    abstract void forgotten();
+    abstract void leaked();
 
     private void found() {
       if (end()) {
-        forgotten();
+        leaked();
       }
     }
 
@@ -187,7 +187,7 @@ final class LeakRegistry {
         return false;
       }
       if (index >= 0) {
-        INDEXES.setRelease(HELD, index, (Watch) null);
+        ELEMENT.setRelease(HELD, index, (Watch) null);
       } else if (index == AMONG_MORE) {
         MORE.remove(this);
       }

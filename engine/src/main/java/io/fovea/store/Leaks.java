@@ -45,7 +45,7 @@ public final class Leaks {
   /**
    * Watches a closeable object.
    *
-   * @param release called by the registry's thread if the object is forgotten
+   * @param release called by the registry's thread if the object has leaked
    * @return an action to run when the object is closed; null if it is not watched
    * @throws OutOfMemoryError if it cannot be watched
    */
@@ -55,7 +55,7 @@ public final class Leaks {
     }
     boolean site = ThreadLocalRandom.current().nextInt(oneOf) == 0;
     Watch watch =
-        new Watch(closeable, this, what, site ? new Throwable("made here") : null, release);
+        new Watch(closeable, this, what, site ? new Throwable("created here") : null, release);
     boolean held = false;
     try {
       LeakRegistry.hold(watch);
@@ -95,7 +95,7 @@ public final class Leaks {
     }
 
     @Override
-    void forgotten() {
+    void leaked() {
       try {
         leaks.report(what + " was never closed", site);
       } finally {

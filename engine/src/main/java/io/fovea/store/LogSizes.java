@@ -68,9 +68,9 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
 
   /** Lowers the sizes to fit the maximum; returns null if that is impossible or unnecessary. */
   private @Nullable LogSizes lowered(int pageSize) {
-    long most = maxBytes / PARTS;
-    long buffer = Math.min(bufferBytes, Long.highestOneBit(most));
-    long segment = Math.min(segmentBytes, most & -BLOCK);
+    long max = maxBytes / PARTS;
+    long buffer = Math.min(bufferBytes, Long.highestOneBit(max));
+    long segment = Math.min(segmentBytes, max & -BLOCK);
     LogSizes smaller = new LogSizes(buffer, segment, maxBytes);
     return smaller.equals(this) || !smaller.raised(pageSize).equals(smaller) ? null : smaller;
   }

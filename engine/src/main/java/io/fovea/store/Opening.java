@@ -142,7 +142,8 @@ public final class Opening {
         name,
         -1,
         0,
-        "the system has no memory or no room for one more thread (see the limit of processes)",
+        "the system has no memory for another thread, or limits their "
+            + "number (see the process limit)",
         e);
   }
 
@@ -169,7 +170,8 @@ public final class Opening {
         try {
           opened.pop().close();
         } catch (Throwable e) { // close the remaining resources too, the lock last
-          Threads.logSafely(LOG, Level.DEBUG, "While giving up opening ", config.name(), "", e);
+          Threads.logSafely(
+              LOG, Level.DEBUG, "Cleanup after a failed opening of ", config.name(), "", e);
         }
       }
     }
@@ -187,7 +189,8 @@ public final class Opening {
       LOG.log(
           Level.WARNING,
           (Mem.isRaw()
-                  ? "Native access is not enabled, which newer JDKs warn of and later ones refuse."
+                  ? "Native access is not enabled: newer JDKs warn about it, and "
+                      + "later ones will deny it."
                   : "Native access is denied, which costs speed: databases are read and written"
                       + " through the page cache, by separate threads, without io_uring and"
                       + " direct I/O; their memory has no huge pages, and each access is checked.")
@@ -237,7 +240,7 @@ public final class Opening {
       throw new IncompatibleFormatException(
           Files.isDirectory(path)
               ? path + " is a directory. A database is one file."
-              : "There is no file " + path + ", and one that is to be read only is not created.");
+              : "There is no file " + path + ", and a read-only database is not created.");
     }
     FileLock lock = FileLock.acquireShared(path);
     opened.push(lock);
@@ -253,9 +256,10 @@ public final class Opening {
     }
     if (found == null) {
       throw new IncompatibleFormatException(
-          storage.name() + " is no Fovea database yet: it is empty, or its making was cut short.");
+          storage.name()
+              + " is not a Fovea database: it is empty, or its creation was interrupted.");
     }
-    StoreConfig how = config.forInspection(config.name(), found.pageSize(), found.clean());
+    StoreConfig how = config.forInspection(config.name(), found.pageSize(), found.isClean());
     Store store =
         new Opening(how, trees, foreign, opened)
             .storage(storage, lock, DatabaseCreation.of(storage));
@@ -282,7 +286,7 @@ public final class Opening {
           path
               + " has pages of "
               + found.pageSize()
-              + " bytes, the options ask for "
+              + " bytes, but the options specify "
               + config.pageSize()
               + ". A file keeps its page size: use DeviceOptions.pageSize("
               + found.pageSize()
@@ -333,7 +337,7 @@ public final class Opening {
         fresh
             ? BTree.createAt(pool, Superblock.CATALOG_TREE_ID, root, LogSession.NONE)
             : BTree.open(pool, Superblock.CATALOG_TREE_ID, root);
-    pool.awaken();
+    pool.preload();
     TimestampFile timestamps = timestampFile(files.storage);
     TxEngine engine = engine(null, timestamps);
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
@@ -363,7 +367,7 @@ public final class Opening {
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
     boolean marked = fresh || superblock.state() == Superblock.LOGGED;
     BTree catalog = journal.open(pool, fresh, treeIds, trees);
-    pool.awaken();
+    pool.preload();
     TimestampFile timestamps = timestampFile(storage);
     TxEngine engine = engine(journal, timestamps);
     opened.push(engine::close);
@@ -412,7 +416,7 @@ public final class Opening {
         removeOld(storage, Storage.LOAD + i);
       }
     }
-    if (!TimestampFile.wanted(config)) {
+    if (!TimestampFile.isNeeded(config)) {
       return null;
     }
     TimestampFile file = TimestampFile.open(storage, config, config.timestampPool());
@@ -440,7 +444,7 @@ public final class Opening {
             journal.log(),
             journal.checkpointer()::awaitLogSpace,
             pages);
-    engine.wakes(journal.checkpointer()::wakeWaiters);
+    engine.addWakeAction(journal.checkpointer()::wakeWaiters);
     return engine;
   }
 

@@ -167,7 +167,7 @@ public final class SnapshotOpening {
       }
       PageSnapshot pages = captured.pages;
       SnapshotDevice device =
-          new SnapshotDevice(how.name(), pool, store.device(), pages, () -> forget(mine));
+          new SnapshotDevice(how.name(), pool, store.device(), pages, () -> remove(mine));
       Superblock superblock =
           store.complete().with(true, captured.treeIds, new AllocatorState(pages.pidLimit(), 0, 0));
       Store frozen = Opening.snapshot(device, superblock, how, trees, captured.counts);
@@ -279,7 +279,7 @@ public final class SnapshotOpening {
     return !closed && open.add(frozen);
   }
 
-  private synchronized void forget(Open of) {
+  private synchronized void remove(Open of) {
     open.remove(of);
   }
 

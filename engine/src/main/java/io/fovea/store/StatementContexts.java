@@ -10,22 +10,22 @@ import io.fovea.txn.TxEngine;
  * quickly. Thread-safe.
  */
 final class StatementContexts {
-  private final StatementContext[] slots;
+  private final StatementContext[] contexts;
 
-  StatementContexts(int contexts, TxEngine engine) {
-    this.slots = new StatementContext[2 * contexts];
-    for (int i = 0; i < slots.length; i++) {
-      slots[i] = new StatementContext(i, slots.length, engine.memory());
+  StatementContexts(int transactions, TxEngine engine) {
+    this.contexts = new StatementContext[2 * transactions];
+    for (int i = 0; i < contexts.length; i++) {
+      contexts[i] = new StatementContext(i, contexts.length, engine.memory());
     }
   }
 
   /** Claims a free statement context for the calling thread. */
   StatementContext claim() {
-    int n = slots.length;
+    int n = contexts.length;
     int i = Hash.ofThread(n);
     for (int k = 0; ; k++) {
-      if (slots[i].claim()) {
-        return slots[i];
+      if (contexts[i].claim()) {
+        return contexts[i];
       }
       if (++i == n) {
         i = 0;
@@ -40,7 +40,7 @@ final class StatementContexts {
   /** Returns the number of active transactions of the calling thread. */
   int countOfCurrentThread() {
     int n = 0;
-    for (StatementContext s : slots) {
+    for (StatementContext s : contexts) {
       if (s.isOwnedByCurrentThread()) {
         n++;
       }
@@ -50,7 +50,7 @@ final class StatementContexts {
 
   /** Refuses new operations; running ones continue. */
   void refuse() {
-    for (StatementContext s : slots) {
+    for (StatementContext s : contexts) {
       s.refuse();
     }
   }
@@ -63,7 +63,7 @@ final class StatementContexts {
    */
   boolean awaitOperations(long nanos) {
     long deadline = System.nanoTime() + nanos;
-    for (StatementContext s : slots) {
+    for (StatementContext s : contexts) {
       while (s.busy()) {
         if (System.nanoTime() > deadline) {
           return false;

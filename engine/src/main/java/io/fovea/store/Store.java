@@ -52,7 +52,7 @@ public final class Store {
   /** Null without a log. */
   private final @Nullable Journal journal;
 
-  private final StatementContexts slots;
+  private final StatementContexts statementContexts;
 
   /** Online backups in progress. */
   private final Set<Object> backups = ConcurrentHashMap.newKeySet();
@@ -83,13 +83,14 @@ public final class Store {
     this.engine = storeComponents.engine();
     this.journal = storeComponents.journal();
     this.marked = marked;
-    pool.stopping().onStop(engine::halt);
-    pool.stopping().whileWaiting(engine::checkWaiting);
+    pool.poolStop().onStop(engine::halt);
+    pool.poolStop().setWaitCheck(engine::checkWaiting);
     TimestampFile timestamps = storeComponents.timestamps();
     if (timestamps != null) {
       timestamps.onStop(engine::halt);
     }
-    this.slots = new StatementContexts(storeComponents.config().transactions().contexts(), engine);
+    this.statementContexts =
+        new StatementContexts(storeComponents.config().transactions().contexts(), engine);
   }
 
   // --------------------------------------------------------------------------------------- parts
@@ -137,7 +138,7 @@ public final class Store {
       if (marked) {
         // After recovery, whose counts may come from the catalog, which the next close changes.
         journal.counts();
-        journal.noteTables();
+        journal.logTables();
         journal.begin(); // not earlier: a checkpoint without counts makes them unknown
       }
     }
@@ -162,7 +163,7 @@ public final class Store {
       return of.get();
     }
     requireOpen();
-    requireNoTransaction("tell the position of changes");
+    requireNoTransaction("get the position of changes");
     Journal j = followed();
     long tables = tablesLsn(j);
     long lsn = j.log().tail();
@@ -264,7 +265,7 @@ public final class Store {
     backups.add(mine);
     pool.checkpoint()
         .space()
-        .keep(); // keeps the pages that the checkpoint includes until they are copied
+        .blockCuts(); // keeps the pages that the checkpoint includes until they are copied
     try {
       return backup.copyOnline(
           storeComponents.device(),
@@ -284,7 +285,7 @@ public final class Store {
       closed.initCause(e);
       throw closed;
     } finally {
-      pool.checkpoint().space().release();
+      pool.checkpoint().space().unblockCuts();
       backups.remove(mine);
     }
   }
@@ -368,7 +369,7 @@ public final class Store {
   private String readOnlyRefusal() {
     return "Database "
         + storeComponents.name()
-        + " was opened for reading only: open it without Options.readOnly.";
+        + " was opened read-only: open it without Options.readOnly.";
   }
 
   /** Marks the file as in use before the first change of a page. */
@@ -379,7 +380,7 @@ public final class Store {
     if (!marked && mark()) {
       if (journal != null) {
         journal.counts();
-        journal.noteTables();
+        journal.logTables();
       }
       hooks.onMarked(); // last, because it may fail: the steps above must not be skipped
     }
@@ -489,7 +490,7 @@ public final class Store {
 
   /** Returns the key location cache, created on first use; null if it is disabled. */
   public @Nullable KeyLocationCache keyLocations() {
-    return storeComponents.keyLocations().table();
+    return storeComponents.keyLocations().cache();
   }
 
   /** Returns the memory used by the key location cache, in bytes. */
@@ -508,13 +509,13 @@ public final class Store {
   }
 
   /** Claims a statement context for the calling thread. */
-  public StatementContext claimSlot() {
-    return slots.claim();
+  public StatementContext claimContext() {
+    return statementContexts.claim();
   }
 
   /** Returns the number of active transactions of the calling thread. */
   public int transactionsOfCurrentThread() {
-    return slots.countOfCurrentThread();
+    return statementContexts.countOfCurrentThread();
   }
 
   // ---------------------------------------------------------------------------------- exclusion
@@ -555,7 +556,7 @@ public final class Store {
    *
    * @throws io.fovea.error.TransactionAbortedException if transactions do not end in time
    */
-  public void alone(String what, Runnable work) {
+  public void runAlone(String what, Runnable work) {
     requireNoTransaction(what);
     Tx tx = engine.begin(false, ALONE_WAIT.toNanos(), true);
     try {
@@ -577,10 +578,10 @@ public final class Store {
   }
 
   /** Stops admission, lets transactions end, then refuses their operations. */
-  public boolean quiesce(Duration grace) {
+  public boolean quiesce(Duration timeout) {
     open = false;
     try {
-      boolean quiet = Closing.quiesce(storeComponents, slots, grace);
+      boolean quiet = Closing.quiesce(storeComponents, statementContexts, timeout);
       if (journal != null) {
         journal.failIfBlocked(); // a schema change waits for the log while it holds its lock
       }

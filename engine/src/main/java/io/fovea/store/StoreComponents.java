@@ -56,14 +56,15 @@ record StoreComponents(
    * @param counted the number that identifies the counts in the catalog
    */
   void writeSuperblock(SuperblockFile file, boolean clean, long counted) {
-    file.write(file.current().with(clean, treeIds.get(), pool.allocatorState()).counted(counted));
+    file.write(
+        file.current().with(clean, treeIds.get(), pool.allocatorState()).withCounts(counted));
   }
 
   /** Returns the superblock of a complete copy without a log. */
   Superblock complete() {
     Superblock s =
         superblocks == null
-            ? Superblock.ofNew(config.pageSize()).identified(id)
+            ? Superblock.ofNew(config.pageSize()).withNewIdentity(id)
             : superblocks.current();
     return s.with(true, treeIds.get(), pool.allocatorState());
   }

@@ -87,12 +87,12 @@ public record StoreConfig(
    */
   PoolConfig dataPool() {
     PoolConfig all = pool;
-    long least = PoolConfig.bytesMin(all.pageSize(), all.translation(), all.replacement());
+    long min = PoolConfig.bytesMin(all.pageSize(), all.translation(), all.replacement());
     long exact = timestampsInPool ? transactions.timestamps().memoryBytes() : 0;
     long pages = timestampsInPool ? TimestampFile.bufferBytes(this) : 0;
-    if (all.bufferBytes() - pages - exact < least) {
+    if (all.bufferBytes() - pages - exact < min) {
       throw new PoolTooSmallException(
-          all.bufferBytes(), pages == 0 ? least + exact : TimestampFile.least(least, exact));
+          all.bufferBytes(), pages == 0 ? min + exact : TimestampFile.minBufferBytes(min, exact));
     }
     return all.sized(all.pageSize(), all.bufferBytes() - pages - exact);
   }

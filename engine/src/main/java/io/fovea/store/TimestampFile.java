@@ -35,18 +35,18 @@ public final class TimestampFile implements AutoCloseable {
     this.pages = pages;
   }
 
-  static boolean wanted(StoreConfig config) {
+  static boolean isNeeded(StoreConfig config) {
     return config.transactions().timestamps().onDisk();
   }
 
   /** Returns the size of the pool in bytes, whether within the buffer or in addition to it. */
   static long bufferBytes(StoreConfig config) {
-    if (!wanted(config)) {
+    if (!isNeeded(config)) {
       return 0;
     }
     PoolConfig of = config.pool();
-    long least = PoolConfig.bytesMin(of.pageSize(), of.translation(), of.replacement());
-    return Math.max(least, of.bufferBytes() / BUFFER_SHARE);
+    long min = PoolConfig.bytesMin(of.pageSize(), of.translation(), of.replacement());
+    return Math.max(min, of.bufferBytes() / BUFFER_SHARE);
   }
 
   /**
@@ -55,13 +55,13 @@ public final class TimestampFile implements AutoCloseable {
    * @param pool the smallest pool, in bytes
    * @param exact the size of the exact table, in bytes
    */
-  static long least(long pool, long exact) {
+  static long minBufferBytes(long pool, long exact) {
     long others = pool + exact;
     return Math.max(others + pool, others + others / (BUFFER_SHARE - 1) + 1);
   }
 
   void onStop(Consumer<Throwable> action) {
-    pool.stopping().onStop(action);
+    pool.poolStop().onStop(action);
   }
 
   /**

@@ -139,7 +139,7 @@ final class Admission {
       counted = true;
       admitWaiters();
       while (!(w.handedOver instanceof Tx)) {
-        long left = toWait(System.nanoTime() - began, readOnly, timeoutNanos);
+        long left = remainingWaitNanos(System.nanoTime() - began, readOnly, timeoutNanos);
         park(w, left);
       }
       mine = (Tx) w.handedOver;
@@ -163,7 +163,7 @@ final class Admission {
     endWait(w);
   }
 
-  long toWait(long waitedNanos, boolean readOnly, long timeoutNanos) {
+  long remainingWaitNanos(long waitedNanos, boolean readOnly, long timeoutNanos) {
     health.checkBegin(readOnly);
     if (timeoutNanos > 0 && waitedNanos > timeoutNanos) {
       throw new TransactionAbortedException(

@@ -29,7 +29,7 @@ public final class Attempts implements AutoCloseable {
   private int aborts;
   private int inQueue;
   private @Nullable PessimisticTicket pessimisticTicket;
-  private @Nullable Reservation met;
+  private @Nullable Reservation aborter;
 
   Attempts(Reservations reservations, int pessimisticAfterAborts) {
     this.reservations = reservations;
@@ -57,8 +57,8 @@ public final class Attempts implements AutoCloseable {
   /** Counts an aborted attempt and waits before the next. */
   public void backOff() {
     aborts++;
-    Reservation r = met;
-    met = null;
+    Reservation r = aborter;
+    aborter = null;
     queueUp();
     PessimisticTicket t = pessimisticTicket;
     if (t == null) {
@@ -89,8 +89,8 @@ public final class Attempts implements AutoCloseable {
   }
 
   /** Records the reservation that aborts the current attempt. */
-  void met(Reservation r) {
-    met = r;
+  void setAborter(Reservation r) {
+    aborter = r;
   }
 
   /** Leaves the queue. Idempotent; also called by a thread that ends a leaked transaction. */

@@ -90,7 +90,7 @@ final class Commit {
     this.counts = new CountDeltas(life.id);
     this.appender = new CommitAppender(life, work, reader, session, counts);
     this.gate = shared.gate;
-    this.commitSlot = shared.gate.pass(life.id);
+    this.commitSlot = shared.gate.slotOf(life.id);
     this.locks = new CommitLocks(life, work, concurrencyControl);
     this.mayWait =
         new Waits.Check() {
@@ -153,7 +153,7 @@ final class Commit {
       }
       counts.collect(writes, catalog);
       appender.stageLong();
-      appender.ready();
+      appender.completeReservations();
       long end = appender.append();
       concurrencyControl.installing();
       installer.all();
@@ -162,7 +162,7 @@ final class Commit {
       }
       counts.apply(session.recordStart());
       concurrencyControl.publish(commitTs);
-      gate.passed(commitSlot);
+      gate.leaveGate(commitSlot);
       appender.release();
       appender.published();
       ends = true;
@@ -175,15 +175,15 @@ final class Commit {
         throw t;
       }
       health.poison(t, leavesPagesConsistent(t));
-      concurrencyControl.forget();
-      if (session.logging()) {
+      concurrencyControl.abandonLocks();
+      if (session.isLogging()) {
         throw inDoubt(t);
       }
       throw t;
     } finally {
       try {
         if (ends) { // no call may fail between a commit's end and this
-          gate.passed(commitSlot);
+          gate.leaveGate(commitSlot);
           session.end();
           appender.releasePages(false);
         } else {
@@ -209,7 +209,7 @@ final class Commit {
     appender.clear();
     counts.clear();
     installer.clear();
-    appender.over();
+    appender.endPhase();
   }
 
   /** Moves the pages of a long value other than the first, which the commit itself moves. */
@@ -247,7 +247,7 @@ final class Commit {
   }
 
   private void changes() {
-    if (life.shared.marks.watched()) {
+    if (life.shared.marks.isWatched()) {
       work.changed = writes.treeBits();
     }
     gate.changes(commitSlot, work.changed);
@@ -287,9 +287,9 @@ final class Commit {
 
   private static DurabilityLostException inDoubt(Throwable t) {
     return new DurabilityLostException(
-        "The commit is in the log, but its changes could not be put into the pages, so the database"
-            + " stopped. The transaction has committed if its record is found when the database is"
-            + " opened again.",
+        "The commit is in the log, but its changes could not be applied to "
+            + "the pages, so the database stopped. The transaction has committed "
+            + "if its record is found when the database is opened again.",
         t,
         true);
   }

@@ -20,13 +20,14 @@ import org.jspecify.annotations.Nullable;
  * refers to them.
  *
  * <pre>
- *   begin()       reserves pages for splits and log space          before any lock; may wait or refuse
- *   stageLong()   writes new long values to chains of new pages    locks are held, nothing latched
- *                 turns patches into whole values, for change subscribers
- *   ready()       replaces reserved pages that chains have taken   may refuse
- *   append()      appends the record, in parts if large; the last one commits
- *   release()     frees the pages of the old long values
- *   undo()        instead of append: frees the pages of the new ones
+ *   begin()                 reserves pages for splits and log space; before any lock; may wait or
+ *                           refuse
+ *   stageLong()             writes new long values to chains of new pages; locks are held, nothing
+ *                           is latched; turns patches into whole values, for change subscribers
+ *   completeReservations()  replaces reserved pages that chains have taken; may refuse
+ *   append()                appends the record, in parts if large; the last one commits
+ *   release()               frees the pages of the old long values
+ *   undo()                  instead of append: frees the pages of the new ones
  * </pre>
  *
  * <b>Parts.</b> A record occupies contiguous log buffer, so a commit larger than {@link
@@ -111,7 +112,7 @@ final class CommitAppender {
     this.counts = counts;
     this.leaves = new OpLeaves(work);
     this.partBytes = Math.max(1024, shared.partBytes());
-    this.wholeValues = shared.config.wholeValues() && session.logging();
+    this.wholeValues = shared.config.wholeValues() && session.isLogging();
   }
 
   /** Reserves pages and log space, except for long values, whose space is granted later. */
@@ -132,7 +133,7 @@ final class CommitAppender {
 
   /** Reserves pages: a new or longer record may split leaves and their ancestors. */
   private void reservePages() {
-    pages = worst(false);
+    pages = maxPages(false);
     if (pages > 0) {
       PageReservations p = pool();
       reservations = p;
@@ -142,15 +143,15 @@ final class CommitAppender {
   }
 
   /**
-   * Returns the maximum number of pages that the changes may take; {@code looked} excludes records
+   * Returns the maximum number of pages that the changes may take; {@code exact} excludes records
    * that do not grow, which requires reading them.
    */
-  private int worst(boolean looked) {
+  private int maxPages(boolean exact) {
     int inserts = 0;
     long bytes = 0;
     for (int e = 0, n = writes.size(); e < n; e++) {
       byte kind = writes.kind(e);
-      if (kind == WriteSet.INSERT || kind == WriteSet.PUT && !(looked && fitsInPlace(e))) {
+      if (kind == WriteSet.INSERT || kind == WriteSet.PUT && !(exact && fitsInPlace(e))) {
         inserts++;
         bytes += entryBytes(e);
       }
@@ -197,12 +198,12 @@ final class CommitAppender {
       // Reclaim pages from idle contexts; active ones return theirs when they end. Then count
       // exactly, so that a commit that needs no space is not refused.
       shared.releaseIdlePages();
-      p.reserve(session, worst(true));
+      p.reserve(session, maxPages(true));
     }
   }
 
   /** Completes the reservations under the locks: nothing after the append may lack pages. */
-  void ready() {
+  void completeReservations() {
     if (counts.length() > partBytes / 4) {
       throw life.abort(
           AbortCause.TOO_LARGE,
@@ -355,7 +356,7 @@ final class CommitAppender {
     }
     adopted(e, first, move.length());
     pids.clear();
-    pids.add(move.firstWas());
+    pids.add(move.previousFirst());
     released.add(tree, pids);
   }
 
@@ -418,7 +419,7 @@ final class CommitAppender {
    * positioned for the page changes. If this throws, the transaction is not committed.
    */
   long append() {
-    if (!session.logging()) {
+    if (!session.isLogging()) {
       phase = Phase.HAPPENED;
       return 0;
     }
@@ -477,9 +478,9 @@ final class CommitAppender {
    */
   private long appendPages(long id, int kind, ChainPages all) {
     long begin = id;
-    int most = (partBytes - CommitRecord.PART_HEADER - CommitRecord.pagesBytes(0)) / 8;
+    int max = (partBytes - CommitRecord.PART_HEADER - CommitRecord.pagesBytes(0)) / 8;
     for (int from = 0, end; from < all.size(); from = end) {
-      end = Math.min(all.size(), from + most);
+      end = Math.min(all.size(), from + max);
       int body = CommitRecord.PART_HEADER + CommitRecord.pagesBytes(end - from);
       session.grant(LogSession.space(body));
       life.health.requireLog();
@@ -516,7 +517,7 @@ final class CommitAppender {
     phase = Phase.PUBLISHED;
   }
 
-  void over() {
+  void endPhase() {
     phase = Phase.NONE;
   }
 

@@ -320,7 +320,7 @@ public final class CommitCursor {
   }
 
   /** Returns what a TABLE says about the table: a constant of {@link CommitRecord}. */
-  public int how() {
+  public int tableEventKind() {
     return Mem.getInt(segment, payload);
   }
 

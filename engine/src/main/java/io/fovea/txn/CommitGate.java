@@ -80,7 +80,7 @@ final class CommitGate {
   }
 
   private final CommitSlot[] commitSlots;
-  private final ReentrantLock wanting = new ReentrantLock();
+  private final ReentrantLock pointLock = new ReentrantLock();
   private volatile boolean closed;
 
   private volatile long pointCounter;
@@ -99,7 +99,7 @@ final class CommitGate {
     }
   }
 
-  CommitSlot pass(int context) {
+  CommitSlot slotOf(int context) {
     return commitSlots[context];
   }
 
@@ -129,7 +129,7 @@ final class CommitGate {
       if (!closed) {
         return;
       }
-      passed(commitSlot);
+      leaveGate(commitSlot);
       Waits.spin(attempt);
     }
   }
@@ -150,17 +150,17 @@ final class CommitGate {
   }
 
   /** Leaves: all changes are installed and published, or there are none. */
-  void passed(CommitSlot commitSlot) {
+  void leaveGate(CommitSlot commitSlot) {
     CommitSlot.INSIDE.setRelease(commitSlot, 0);
   }
 
   /** Returns the largest timestamp of all commits that the caller may have read. */
   long decided() {
-    long most = 0;
+    long max = 0;
     for (CommitSlot commitSlot : commitSlots) {
-      most = Math.max(most, (long) CommitSlot.DECIDED.getOpaque(commitSlot));
+      max = Math.max(max, (long) CommitSlot.DECIDED.getOpaque(commitSlot));
     }
-    return most;
+    return max;
   }
 
   /**
@@ -227,7 +227,7 @@ final class CommitGate {
    */
   void atQuiescentPoint(boolean exchanges, Runnable work, long timeoutNanos, Runnable alive) {
     long began = System.nanoTime();
-    wanting.lock();
+    pointLock.lock();
     try {
       while (!tryQuiescentPoint(exchanges, work)) {
         OperationInterruptedException.check("wait for a quiescent point");
@@ -243,7 +243,7 @@ final class CommitGate {
       }
     } finally {
       closed = false;
-      wanting.unlock();
+      pointLock.unlock();
     }
   }
 

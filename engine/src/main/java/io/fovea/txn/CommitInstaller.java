@@ -153,7 +153,7 @@ final class CommitInstaller {
   }
 
   private void flushIfFull(BTree tree) {
-    if (run.full()) {
+    if (run.isFull()) {
       flush(tree);
     }
   }
@@ -185,7 +185,7 @@ final class CommitInstaller {
         pause(attempt, unread);
       } catch (VirtualMachineError lacking) {
         // Out of memory or stack: while the pool runs, no change is incomplete.
-        if (tree.pool().stopping().stopped() != null || ++errors >= ERRORS_MAX) {
+        if (tree.pool().poolStop().stopped() != null || ++errors >= ERRORS_MAX) {
           throw lacking;
         }
         Waits.sleep(ERROR_PAUSE_NANOS);
@@ -206,19 +206,19 @@ final class CommitInstaller {
       throw new IllegalStateException("A validated record could not be patched.");
     }
     inserted.copyFrom(p);
-    KeyLocationCache places = tree.keyLocations();
-    if (places != null) {
-      cacheLocation(places, tree, p);
+    KeyLocationCache locations = tree.keyLocations();
+    if (locations != null) {
+      cacheLocation(locations, tree, p);
     }
   }
 
   /** Caches the locations of new keys in the run's last leaf. */
-  private void cacheLocation(KeyLocationCache places, BTree tree, Position p) {
+  private void cacheLocation(KeyLocationCache locations, BTree tree, Position p) {
     for (int i = run.firstOfLeaf(), n = run.size(); i < n; i++) {
       int e = entries[i];
       if (writes.existed(e) == WriteSet.ABSENT) {
         p.slot = run.slot(i);
-        places.cache(tree, writes.item(e), p);
+        locations.cache(tree, writes.item(e), p);
       }
     }
   }

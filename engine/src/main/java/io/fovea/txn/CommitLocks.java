@@ -99,7 +99,7 @@ final class CommitLocks {
 
   private boolean isStale(int handle, int slot) {
     return concurrencyControl.plain
-        && !concurrencyControl.pessimistic.on()
+        && !concurrencyControl.pessimistic.isOn()
         && handle >= 0
         && TidWord.wts(concurrencyControl.timestamps.word(slot)) != TidWord.wts(reads.word(handle));
   }

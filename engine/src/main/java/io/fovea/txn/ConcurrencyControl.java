@@ -40,7 +40,7 @@ final class ConcurrencyControl {
   private static final String RESERVED = "a key is reserved by a pessimistic transaction";
   private static final String CATALOG =
       "a table that the transaction used or looked up was created, dropped or renamed";
-  private static final String EXCHANGED =
+  private static final String TREES_SWAPPED =
       "a table was loaded, and the transaction must not see both states";
   private static final String CHANGED = "a key that was read has changed";
 
@@ -182,12 +182,12 @@ final class ConcurrencyControl {
    * key.
    */
   void lockForUpdate(long item) {
-    if (pessimistic.on()) {
+    if (pessimistic.isOn()) {
       pessimistic.intend(item);
       return;
     }
     updateLocks.lock(item);
-    if (life.first()) {
+    if (life.isFirstOperation()) {
       drawTimestamp();
     }
     if (eager) {
@@ -198,7 +198,7 @@ final class ConcurrencyControl {
   /** Like {@link #touch}, within the limit of items per transaction. */
   int pin(long item) {
     if (reads.size() + writes.size() >= itemsMax) {
-      full();
+      handleFull();
     }
     return pinToLock(item);
   }
@@ -209,11 +209,11 @@ final class ConcurrencyControl {
    * items together, after loading all their cache lines at once.
    */
   int pinToWrite(long item) {
-    if (!plain || pessimistic.on()) {
+    if (!plain || pessimistic.isOn()) {
       return pin(item);
     }
     if (reads.size() + writes.size() >= itemsMax) {
-      full();
+      handleFull();
     }
     return LATER;
   }
@@ -228,9 +228,9 @@ final class ConcurrencyControl {
   }
 
   /** Handles the limit of items. Without writers, reads need not be remembered. */
-  private void full() {
+  private void handleFull() {
     if (!shared.config.writers()) {
-      reads.forget();
+      reads.removeAll();
       return;
     }
     throw life.abort(
@@ -242,7 +242,7 @@ final class ConcurrencyControl {
 
   /** Registers the first use of an item; returns the argument of {@link #readWord}. */
   int touch(long item) {
-    if (pessimistic.on()) {
+    if (pessimistic.isOn()) {
       return pessimistic.touch(item);
     }
     if (stamped) {
@@ -259,7 +259,7 @@ final class ConcurrencyControl {
     if (plain) {
       return timestamps.word(slot);
     }
-    if (pessimistic.on()) {
+    if (pessimistic.isOn()) {
       return pessimistic.readWord(slot);
     }
     return switch (kind) {
@@ -271,13 +271,13 @@ final class ConcurrencyControl {
 
   /** Waits, outside of any latch, until another transaction has unlocked an item. */
   void await(int slot) {
-    if (pessimistic.on()) {
+    if (pessimistic.isOn()) {
       pessimistic.await(slot);
       return;
     }
-    int most = checksPerLock();
+    int max = checksPerLock();
     for (int attempt = 0; TidWord.isLocked(timestamps.word(slot)); attempt++) {
-      if (attempt >= most) {
+      if (attempt >= max) {
         life.health.requireHolder();
         throw life.abort(AbortCause.LOCK, LOCKED);
       }
@@ -287,7 +287,7 @@ final class ConcurrencyControl {
 
   /** Announces a write of an item; only if {@link #eager}. */
   void intend(long item) {
-    if (pessimistic.on()) {
+    if (pessimistic.isOn()) {
       pessimistic.intend(item);
     } else if (kind == Protocol.STO) {
       Sto.lock(this, item, pin(item), AbortCause.LOCK);
@@ -305,7 +305,7 @@ final class ConcurrencyControl {
   }
 
   void lockWrite(long item, int slot) {
-    if (pessimistic.on()) {
+    if (pessimistic.isOn()) {
       pessimistic.lockWrite(item, slot);
     } else if (plain) {
       lock(item, slot, SPINS, AbortCause.LOCK);
@@ -318,7 +318,7 @@ final class ConcurrencyControl {
 
   /** Returns whether the commit, not the body, locks the written items. */
   boolean locksWrites() {
-    return !pessimistic.on() && kind != Protocol.TWO_PHASE_LOCKING;
+    return !pessimistic.isOn() && kind != Protocol.TWO_PHASE_LOCKING;
   }
 
   private void wrote(long item, AbortCause cause) {
@@ -331,7 +331,7 @@ final class ConcurrencyControl {
    * not held before, so that the successor must be checked again.
    */
   boolean lockGap(long item) {
-    if (pessimistic.on()) {
+    if (pessimistic.isOn()) {
       return pessimistic.lockGap(item);
     }
     return switch (kind) {
@@ -376,7 +376,7 @@ final class ConcurrencyControl {
   /** Aborts because of a reservation; the next attempt waits for its end. */
   RuntimeException refused(Reservation r, AbortCause cause) {
     if (attempts != null) {
-      attempts.met(r);
+      attempts.setAborter(r);
     }
     return life.abort(cause, RESERVED);
   }
@@ -392,9 +392,9 @@ final class ConcurrencyControl {
   /** Validates the reads and returns the commit timestamp or number, for {@link #publish}. */
   long decide() {
     if (treesSwapped()) {
-      throw life.abort(AbortCause.VALIDATION, EXCHANGED);
+      throw life.abort(AbortCause.VALIDATION, TREES_SWAPPED);
     }
-    long ts = pessimistic.on() ? pessimistic.decide() : decideByTimestamps();
+    long ts = pessimistic.isOn() ? pessimistic.decide() : decideByTimestamps();
     if (catalogMayHaveChanged() && !catalogHolds()) {
       throw life.abort(AbortCause.CATALOG, CATALOG);
     }
@@ -459,7 +459,7 @@ final class ConcurrencyControl {
   /** Returns the highest scan timestamp of the changed trees, inside the gate; negative: none. */
   long mark() {
     ScanTimestamps marks = shared.marks;
-    return marks.watched() ? marks.highest(work.changed) : -1;
+    return marks.isWatched() ? marks.highest(work.changed) : -1;
   }
 
   private boolean validate(long ts, boolean now) {
@@ -506,7 +506,7 @@ final class ConcurrencyControl {
         return false;
       }
     }
-    if (pessimistic.on()) {
+    if (pessimistic.isOn()) {
       return pessimistic.holds();
     }
     return switch (kind) {
@@ -563,12 +563,12 @@ final class ConcurrencyControl {
   }
 
   /** Keeps the locks: half of the changes are installed, and no more will be. */
-  void forget() {
+  void abandonLocks() {
     locked.clear();
     if (kind == Protocol.OCC) {
-      occ.forget();
+      occ.abandonLocks();
     } else if (kind == Protocol.TWO_PHASE_LOCKING) {
-      locks.forget();
+      locks.abandonLocks();
     }
   }
 
@@ -578,10 +578,10 @@ final class ConcurrencyControl {
     } finally {
       updateLocks.release(); // last: a thread that waited for one must not meet the item's lock
     }
-    if (stamped && timestamps.entered(life.id)) {
+    if (stamped && timestamps.isEntered(life.id)) {
       timestamps.exit(life.id);
     }
-    if (pessimistic.on()) {
+    if (pessimistic.isOn()) {
       pessimistic.end();
     }
   }

@@ -77,7 +77,7 @@ final class EngineHealth {
   }
 
   /** Adds a wake-up for stops of the engine. Called before any transaction begins. */
-  void wakes(Runnable waiters) {
+  void addWakeAction(Runnable waiters) {
     Runnable others = wake;
     wake =
         () -> {
@@ -148,7 +148,7 @@ final class EngineHealth {
     poison(why, false);
   }
 
-  boolean halted() {
+  boolean isHalted() {
     return state == HALTED;
   }
 

@@ -77,14 +77,14 @@ final class Entries {
   int make(TimestampContext c, long item, int column) {
     // Before a slot is taken: a failure has changed nothing.
     long bound = coldTimestamps.get(c.index, item);
-    int slot = freeSlot(c, item, column);
+    int slot = findFreeSlot(c, item, column);
     if (slot >= 0) {
-      materialise(c, slot, item, bound);
+      materialize(c, slot, item, bound);
     }
     return slot;
   }
 
-  private int freeSlot(TimestampContext c, long item, int column) {
+  private int findFreeSlot(TimestampContext c, long item, int column) {
     long oldest = oldest();
     int last = table.levels() - 1;
     for (int level = 0; level <= last; level++) {
@@ -142,14 +142,14 @@ final class Entries {
   /** Returns a free slot of a bucket, or the least recently used one; -1 if all are in use. */
   private int longestUnused(int first, long oldest) {
     int best = -1;
-    long least = oldest;
+    long min = oldest;
     for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
       long stamp = table.stampAcquire(first ^ i);
       if (stamp >= 0) {
         return first ^ i;
       }
-      if ((stamp & REFERENCES_MASK) == 0 && (stamp & EPOCH_MASK) < least) {
-        least = stamp & EPOCH_MASK;
+      if ((stamp & REFERENCES_MASK) == 0 && (stamp & EPOCH_MASK) < min) {
+        min = stamp & EPOCH_MASK;
         best = first ^ i;
       }
     }
@@ -157,7 +157,7 @@ final class Entries {
   }
 
   /** Fills a free slot, under the lock. The stamp is written last: others check it first. */
-  private void materialise(TimestampContext c, int slot, long item, long bound) {
+  private void materialize(TimestampContext c, int slot, long item, long bound) {
     table.wordRelease(slot, bound);
     table.item(slot, item);
     table.stampRelease(slot, c.counts ? referenced(LIVE) : LIVE | c.epoch);

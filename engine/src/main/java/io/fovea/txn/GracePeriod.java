@@ -39,7 +39,7 @@ public final class GracePeriod {
     Arrays.fill(seen, OVER);
     VarHandle.fullFence();
     for (int i = 0; i < seen.length; i++) {
-      if (contexts[i].claimed()) {
+      if (contexts[i].isClaimed()) {
         seen[i] = contexts[i].epochSeen();
         waiting++;
       }
@@ -52,7 +52,7 @@ public final class GracePeriod {
   public boolean isOver() {
     for (int i = 0; waiting > 0 && i < seen.length; i++) {
       if (seen[i] != OVER
-          && (!contexts[i].claimed() || contexts[i].epochSeen() - seen[i] >= MOVES)) {
+          && (!contexts[i].isClaimed() || contexts[i].epochSeen() - seen[i] >= MOVES)) {
         seen[i] = OVER;
         waiting--;
       }

@@ -103,13 +103,13 @@ final class History {
     done = listed;
   }
 
-  /** Returns the item at a position; valid if {@link #remembers} returns true afterwards. */
+  /** Returns the item at a position; valid if {@link #retains} returns true afterwards. */
   long item(long position) {
     return Mem.getLongOpaque(ring, (position & capacity - 1) << 3);
   }
 
   /** Returns whether everything read at or after a position was still listed. */
-  boolean remembers(long from) {
+  boolean retains(long from) {
     VarHandle.acquireFence();
     return claimed - from <= capacity;
   }

@@ -100,7 +100,7 @@ final class LeafReads {
   }
 
   /** Returns the list for the scan's leaves; null if they need not be remembered. */
-  @Nullable LeafVersions noted() {
+  @Nullable LeafVersions versionsOfScans() {
     return writers ? leaves : null;
   }
 

@@ -39,7 +39,7 @@ final class LockTable {
     words = region.segment();
   }
 
-  int index(long item) {
+  int indexOf(long item) {
     return (int) (item * TimestampTable.SPREAD >>> shift);
   }
 
@@ -67,12 +67,12 @@ final class LockTable {
 
   void unshare(int index) {
     long before = Mem.getAndAddLong(words, (long) index << 3, -1);
-    assert before > 0 || closed : "place " + index + " was not shared: " + before;
+    assert before > 0 || closed : "lock " + index + " was not shared: " + before;
   }
 
   void release(int index) {
     assert Mem.peekLongOpaque(words, (long) index << 3) == EXCLUSIVE || closed
-        : "place " + index + " was not locked exclusively";
+        : "lock " + index + " was not locked exclusively";
     Mem.putLongRelease(words, (long) index << 3, 0);
   }
 

@@ -91,8 +91,8 @@ final class Mvto {
     return timestamps.extend(slot, word, c.timestamp, false) ? 0 : TidWord.LOCK;
   }
 
-  private RuntimeException versionGone() {
-    return versions.remembers(start)
+  private RuntimeException missingVersion() {
+    return versions.retains(start)
         ? life.abort(AbortCause.ORDER, VERSION_GONE)
         : life.abort(AbortCause.HISTORY, VERSION_GONE);
   }
@@ -118,7 +118,7 @@ final class Mvto {
               && versions.begin(p) <= ts
               && versions.end(p) > ts;
       int value = versions.valueLength(p);
-      if (!versions.remembers(p)) {
+      if (!versions.retains(p)) {
         break;
       }
       if (match
@@ -127,13 +127,13 @@ final class Mvto {
           Mem.copy(
               versions.segment(), versions.keyOffset(p) + length, out, at, Math.min(value, cap));
         }
-        if (versions.remembers(p)) {
+        if (versions.retains(p)) {
           return value;
         }
         break;
       }
     }
-    throw versionGone();
+    throw missingVersion();
   }
 
   /** Collects the changes since t in the keys that a batch covers. */
@@ -142,15 +142,15 @@ final class Mvto {
     to.clear();
     long end = versions.tail();
     for (long p = start; p < end; ) {
-      if (!versions.remembers(p)) {
-        throw versionGone();
+      if (!versions.retains(p)) {
+        throw missingVersion();
       }
       long next = versions.next(p);
-      boolean mine = versions.tree(p) == tree.treeId();
-      if (!versions.remembers(p)) {
-        throw versionGone();
+      boolean owned = versions.tree(p) == tree.treeId();
+      if (!versions.retains(p)) {
+        throw missingVersion();
       }
-      if (!mine) {
+      if (!owned) {
         p = next; // another tree's, or a gap, which contains only these fields
         continue;
       }
@@ -159,13 +159,13 @@ final class Mvto {
       int value = versions.valueLength(p);
       long began = versions.begin(p);
       long ended = versions.end(p);
-      if (!versions.remembers(p)) {
-        throw versionGone();
+      if (!versions.retains(p)) {
+        throw missingVersion();
       }
       if (wanted) {
         int copy = to.stage(versions.segment(), versions.keyOffset(p), key + Math.max(0, value));
-        if (!versions.remembers(p)) {
-          throw versionGone();
+        if (!versions.retains(p)) {
+          throw missingVersion();
         }
         if (range.covers(to.segment(), copy, key)) {
           to.keep(key, value, began, ended);
@@ -178,13 +178,13 @@ final class Mvto {
   /** Returns whether the transaction sees a collected record; aborts if that is unknown. */
   boolean isVisible(OldRecords old, int i) {
     if (old.begin(i) > concurrencyControl.timestamp) {
-      throw versionGone();
+      throw missingVersion();
     }
     return old.valueLength(i) >= 0;
   }
 
   RuntimeException unknown() {
-    return versionGone();
+    return missingVersion();
   }
 
   /** Copies a record whose item is locked, for {@link #save}. */

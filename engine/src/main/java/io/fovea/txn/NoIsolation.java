@@ -39,5 +39,5 @@ final class NoIsolation extends Occ {
   void release() {}
 
   @Override
-  void forget() {}
+  void abandonLocks() {}
 }

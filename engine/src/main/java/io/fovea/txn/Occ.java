@@ -60,7 +60,7 @@ class Occ {
    * bounded, because this transaction holds back the redo point, on which the holder may depend.
    */
   void lock() {
-    boolean reserved = concurrencyControl.pessimistic.on(); // then its reads are reserved
+    boolean reserved = concurrencyControl.pessimistic.isOn(); // then its reads are reserved
     long to = history.listed();
     if (!reserved) {
       requireUnchanged(start, to);
@@ -92,7 +92,7 @@ class Occ {
 
   boolean unchanged() {
     boolean same =
-        history.remembers(start) && unchanged(start, history.listed()) && history.remembers(start);
+        history.retains(start) && unchanged(start, history.listed()) && history.retains(start);
     if (!same) {
       life.health.requireHolder();
     }
@@ -108,8 +108,8 @@ class Occ {
 
   private void requireUnchanged(long from, long to) {
     // Checked before, to avoid a useless search, and after, because the history moves.
-    boolean same = history.remembers(from) && unchanged(from, to);
-    if (!history.remembers(from)) {
+    boolean same = history.retains(from) && unchanged(from, to);
+    if (!history.retains(from)) {
       throw life.abort(
           AbortCause.HISTORY, "the history no longer has all commits since the transaction began");
     }
@@ -158,7 +158,7 @@ class Occ {
   }
 
   /** Leaves the section locked permanently. */
-  void forget() {
+  void abandonLocks() {
     validating = false;
     count = 0;
   }

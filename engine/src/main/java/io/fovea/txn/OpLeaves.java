@@ -37,7 +37,7 @@ final class OpLeaves {
   int bytes(int e) {
     long leaf = leaf(e);
     int bytes = LeafCode.bytes(leaf, before);
-    remember(leaf);
+    setPrevious(leaf);
     return bytes;
   }
 
@@ -45,11 +45,11 @@ final class OpLeaves {
   long put(MemorySegment to, long op, long end, int e) {
     long leaf = leaf(e);
     long next = LeafCode.put(to, op, end, leaf, before);
-    remember(leaf);
+    setPrevious(leaf);
     return next;
   }
 
-  private void remember(long leaf) {
+  private void setPrevious(long leaf) {
     if (leaf != 0) {
       before = leaf;
     }

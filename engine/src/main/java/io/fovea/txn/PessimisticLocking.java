@@ -60,7 +60,7 @@ final class PessimisticLocking {
     this.memory = memory;
   }
 
-  boolean on() {
+  boolean isOn() {
     return reservation != null;
   }
 
@@ -161,7 +161,7 @@ final class PessimisticLocking {
       case TICTOC -> raised(Math.max(lockedRts(), concurrencyControl.mark()) + 1);
       case SILO -> Math.max(readRts(), lockedRts()) + 1;
       case STO, MVTO -> {
-        concurrencyControl.timestamp = raised(drawn(lockedRts()));
+        concurrencyControl.timestamp = raised(drawTimestamp(lockedRts()));
         yield concurrencyControl.timestamp + 1;
       }
       case TWO_PHASE_LOCKING, OCC -> 0;
@@ -187,7 +187,7 @@ final class PessimisticLocking {
     return rts;
   }
 
-  private long drawn(long atLeast) {
+  private long drawTimestamp(long atLeast) {
     long ts;
     do {
       ts = 2 * memory.clock.incrementAndGet();
@@ -211,7 +211,7 @@ final class PessimisticLocking {
         ts =
             concurrencyControl.kind == Protocol.TICTOC
                 ? TidWord.wts(word)
-                : drawn(TidWord.wts(word));
+                : drawTimestamp(TidWord.wts(word));
         i = 0; // earlier reads must be valid there, too
       } else if (timestamps.extend(slot, word, ts, false)) {
         i++;

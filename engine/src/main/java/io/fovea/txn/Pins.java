@@ -116,7 +116,7 @@ final class Pins {
       }
       long next = stamp;
       if (c.counts) {
-        if (full(stamp)) {
+        if (isFull(stamp)) {
           throw new TransactionAbortedException(
               AbortCause.TOO_LARGE, "One key has a million pins of active transactions.");
         }
@@ -144,7 +144,7 @@ final class Pins {
     if (slot < 0) {
       slot = pinElsewhere(c, item, column, version);
     }
-    c.remember(slot);
+    c.addPin(slot);
     return slot;
   }
 
@@ -180,11 +180,11 @@ final class Pins {
       slot = pinUnderLock(c, item, column);
     }
     for (int attempt = 0; slot < 0; attempt++) {
-      freeSlots(c, attempt);
+      awaitFreeSlot(c, attempt);
       slot = pinUnderLock(c, item, column);
     }
     if (convertsPins) {
-      made(c, c.spilled != spilled);
+      countMade(c, c.spilled != spilled);
     }
     return slot;
   }
@@ -200,7 +200,7 @@ final class Pins {
   }
 
   /** Advances the epoch if, in this one, many entries were made or found no space. */
-  private void made(TimestampContext c, boolean spilled) {
+  private void countMade(TimestampContext c, boolean spilled) {
     long now = epochs.now();
     if (c.madeIn != now) {
       c.madeIn = now;
@@ -273,7 +273,7 @@ final class Pins {
   private boolean addReference(int slot) {
     while (true) {
       long stamp = table.stampAcquire(slot);
-      if (stamp >= 0 || full(stamp)) {
+      if (stamp >= 0 || isFull(stamp)) {
         return false;
       }
       if (table.casStamp(slot, stamp, stamp + REFERENCE)) {
@@ -307,7 +307,7 @@ final class Pins {
     }
   }
 
-  private static boolean full(long stamp) {
+  private static boolean isFull(long stamp) {
     return (stamp & REFERENCES_MASK) == REFERENCES_MASK;
   }
 
@@ -317,7 +317,7 @@ final class Pins {
    * no other. A transaction that blocks after half of all rounds has had a dozen chances to end or
    * convert, and is evicted.
    */
-  private void freeSlots(TimestampContext c, int attempt) {
+  private void awaitFreeSlot(TimestampContext c, int attempt) {
     if (!byEpoch || attempt >= ATTEMPTS_MAX) {
       c.refused++;
       throw new TransactionAbortedException(

@@ -77,10 +77,6 @@ final class ReadSet {
     return handle;
   }
 
-  void putLocation(int handle, Position p, int length) {
-    putLocation(handle, p.frame, p.version, p.pid, p.slot, length);
-  }
-
   void putLocation(int handle, int frame, long version, long pid, int leafSlot, int length) {
     int at = handle * STRIDE;
     long[] d = data;
@@ -141,7 +137,7 @@ final class ReadSet {
   }
 
   /** Removes all entries; old handles then name a wrong location, which is harmless. */
-  void forget() {
+  void removeAll() {
     Arrays.fill(table, 0);
     size = 0;
   }

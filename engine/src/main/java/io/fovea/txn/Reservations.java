@@ -98,10 +98,10 @@ final class Reservations {
 
   void close(Reservation r) {
     r.end();
-    over(r);
+    clearCurrent(r);
   }
 
-  private synchronized void over(Reservation r) {
+  private synchronized void clearCurrent(Reservation r) {
     if (current == r) {
       current = null;
       waiters.forEach(LockSupport::unpark);
@@ -114,7 +114,7 @@ final class Reservations {
     if (!r.expired() || !r.revoke()) {
       return false;
     }
-    over(r);
+    clearCurrent(r);
     r.pessimisticTicket.leave();
     return true;
   }

@@ -27,10 +27,10 @@ final class ScanBatch {
     memory.release(was);
   }
 
-  void clear(int most, long keyBytes) {
+  void clear(int max, long keyBytes) {
     size = 0;
-    if (slots.length <= most) {
-      int length = Math.max(most + 1, 2 * slots.length);
+    if (slots.length <= max) {
+      int length = Math.max(max + 1, 2 * slots.length);
       keyOffsets = Arrays.copyOf(keyOffsets, length);
       slots = Arrays.copyOf(slots, length);
       items = Arrays.copyOf(items, length);

@@ -120,7 +120,7 @@ abstract class ScanBatches extends ScanRange {
       keys = memory.take(keysBytes);
     }
     byLeaves = !itemsOnly && leaves.take(tree);
-    leaf.note(byLeaves ? leaves.noted() : null);
+    leaf.collectVersions(byLeaves ? leaves.versionsOfScans() : null);
     beginBatches();
     finished = false;
     batchTarget = 1;
@@ -135,7 +135,7 @@ abstract class ScanBatches extends ScanRange {
     upperItem = 0;
   }
 
-  final void readsAnything() {
+  final void allowLeaves() {
     itemsOnly = false;
   }
 
@@ -143,7 +143,7 @@ abstract class ScanBatches extends ScanRange {
    * Makes the scan read items, for a tree whose readers repair hints. Called before the first
    * {@code next}.
    */
-  public final void readsItems() {
+  public final void readItemsOnly() {
     itemsOnly = true;
     continueByItems();
   }
@@ -151,7 +151,7 @@ abstract class ScanBatches extends ScanRange {
   /** Switches to items. A descending scan rereads the item above, which is that of the last key. */
   private void continueByItems() {
     byLeaves = false;
-    leaf.note(null);
+    leaf.collectVersions(null);
     beginBatches();
   }
 
@@ -303,8 +303,8 @@ abstract class ScanBatches extends ScanRange {
     int keyEnd = 0;
     if (more) {
       int step = descending ? -1 : 1;
-      long room = keys.byteSize() - keyBytesMax;
-      for (int s = slot; s != stop && n < batchTarget && keyEnd <= room; s += step) {
+      long lastOffset = keys.byteSize() - keyBytesMax;
+      for (int s = slot; s != stop && n < batchTarget && keyEnd <= lastOffset; s += step) {
         keyOffsets[n] = keyEnd;
         slots[n] = s;
         handles[n++] = -1;
@@ -337,15 +337,15 @@ abstract class ScanBatches extends ScanRange {
       ends = first > leaf.from();
       stop = Math.min(Math.max(first, leaf.from()), leaf.to()) - 1;
     } else {
-      int behind = leaf.to();
+      int endSlot = leaf.to();
       if (highLength >= 0) {
-        behind =
+        endSlot =
             highInclusive
                 ? leaf.upperBound(bounds, keyBytesMax, highLength)
                 : leaf.lowerBound(bounds, keyBytesMax, highLength);
       }
-      ends = behind < leaf.to();
-      stop = Math.max(Math.min(behind, leaf.to()), leaf.from());
+      ends = endSlot < leaf.to();
+      stop = Math.max(Math.min(endSlot, leaf.to()), leaf.from());
     }
   }
 

@@ -14,7 +14,7 @@ import java.lang.invoke.VarHandle;
  *
  * <p><b>Order.</b> A commit stores that it is inside the {@link CommitGate}, then reads the scan
  * timestamp; a scan reads or raises it, then checks which commits are inside. All accesses are
- * volatile, so one of the two sees the other. The same holds for {@code watched}, which spares
+ * volatile, so one of the two sees the other. The same holds for {@code isWatched}, which spares
  * commits the read while no transaction scans by leaves.
  */
 final class ScanTimestamps {
@@ -31,7 +31,7 @@ final class ScanTimestamps {
   private final long[] marks = new long[(MARKS + 2) * STRIDE];
   private volatile boolean watched;
 
-  boolean watched() {
+  boolean isWatched() {
     return watched;
   }
 
@@ -45,11 +45,11 @@ final class ScanTimestamps {
 
   /** Returns the highest scan timestamp of some trees, for a commit inside with all its locks. */
   long highest(long trees) {
-    long most = 0; // partner of the reads below: raise, before CommitGate.awaitOthers
+    long max = 0; // partner of the reads below: raise, before CommitGate.awaitOthers
     for (long rest = trees; rest != 0; rest &= rest - 1) {
-      most = Math.max(most, (long) LONGS.getVolatile(marks, at(Long.numberOfTrailingZeros(rest))));
+      max = Math.max(max, (long) LONGS.getVolatile(marks, at(Long.numberOfTrailingZeros(rest))));
     }
-    return most;
+    return max;
   }
 
   /** Raises the scan timestamps of some trees. Partner: {@link #highest}. */

@@ -30,10 +30,6 @@ final class Scratch {
     return segment;
   }
 
-  int used() {
-    return used;
-  }
-
   int allocate(int length) {
     int at = used;
     long end = ((long) at + length + 7) & ~7L;

@@ -88,7 +88,7 @@ final class SingleReadFastPath {
 
   /** Returns whether the current operation may use the fast path. Called once. */
   boolean take() {
-    boolean may = allowed && life.first();
+    boolean may = allowed && life.isFirstOperation();
     allowed = false;
     return may;
   }
@@ -104,12 +104,12 @@ final class SingleReadFastPath {
       long outOffset,
       int cap) {
     Position p = work.position;
-    KeyLocationCache places = in.keyLocations();
+    KeyLocationCache locations = in.keyLocations();
     boolean learns = false;
-    if (places == null) {
+    if (locations == null) {
       in.find(key, keyOffset, keyLength, p);
     } else {
-      learns = !places.find(in, of, key, keyOffset, keyLength, p, cap);
+      learns = !locations.find(in, of, key, keyOffset, keyLength, p, cap);
     }
     int n = p.found ? in.copyValue(p, out, outOffset, cap) : TxReads.ABSENT;
     boolean torn = n < 0 && p.found;
@@ -130,7 +130,7 @@ final class SingleReadFastPath {
     work.singleRead = true;
     life.deferToNextOperation();
     if (learns) {
-      places.cacheWithoutPromotion(
+      locations.cacheWithoutPromotion(
           in, of, p); // without moving the page, whose version the second operation checks
     }
     return n;

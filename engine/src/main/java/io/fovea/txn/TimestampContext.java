@@ -78,7 +78,7 @@ final class TimestampContext extends Padding {
     this.index = index;
   }
 
-  void remember(int slot) {
+  void addPin(int slot) {
     int n = pinned;
     pins[n] = slot;
     pinned = n + 1;
@@ -92,7 +92,7 @@ final class TimestampContext extends Padding {
     pins = Arrays.copyOf(pins, pins.length * 2);
   }
 
-  void forget() {
+  void removePins() {
     pinned = 0;
     if (pins.length > KEEP) {
       pins = new int[INITIAL]; // last: a failure leaves a list longer than needed

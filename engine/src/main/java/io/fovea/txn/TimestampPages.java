@@ -62,7 +62,7 @@ public final class TimestampPages {
   /** Creates an empty store in a pool over an empty device; the caller closes the pool. */
   public TimestampPages(BufferPool pool, int maxContexts) {
     this.pool = pool;
-    this.tree = BTree.create(pool, TREE_ID, LogSession.NONE).valuesUpTo(Long.BYTES);
+    this.tree = BTree.create(pool, TREE_ID, LogSession.NONE).declareMaxValueSize(Long.BYTES);
     this.contexts = new Access[maxContexts];
     for (int i = 0; i < maxContexts; i++) {
       contexts[i] = new Access();
@@ -80,13 +80,13 @@ public final class TimestampPages {
   long get(int ctx, long item) {
     Access a = contexts[ctx];
     Mem.putLongBE(a.memory, KEY, item);
-    long word = look(a);
+    long word = read(a);
     // In any order: a put of this item has ended before this get began.
-    long least = bound;
-    return least == 0 ? word : TidWord.max(word, least);
+    long min = bound;
+    return min == 0 ? word : TidWord.max(word, min);
   }
 
-  private long look(Access a) {
+  private long read(Access a) {
     Position p = a.position;
     while (true) {
       tree.locate(a.memory, KEY, Long.BYTES, p);
@@ -104,7 +104,7 @@ public final class TimestampPages {
     Access a = contexts[ctx];
     Mem.putLongBE(a.memory, KEY, item);
     long unlocked = TidWord.withoutLock(word);
-    if (look(a) == unlocked) {
+    if (read(a) == unlocked) {
       return;
     }
     Mem.putLong(a.memory, WORD, unlocked);

@@ -89,7 +89,7 @@ final class TimestampTable {
   private final int[] factorBits = new int[LEVELS_MAX];
   private final int[] levelBase = new int[LEVELS_MAX];
   private final int[] levelShift = new int[LEVELS_MAX];
-  private Runnable waiting = () -> {};
+  private Runnable waitCheck = () -> {};
 
   /**
    * @param wideBits log2 of a column's buckets in level 0: 0 if entries are released. Otherwise
@@ -115,12 +115,12 @@ final class TimestampTable {
     columnShift = 64 - columnBits;
     preferredShift = 64 - firstBits;
     strideShift = wide + Integer.numberOfTrailingZeros(BUCKET_BYTES);
-    long most = Math.min(budgetBytes / BUCKET_BYTES, Integer.MAX_VALUE / SLOTS_PER_BUCKET);
+    long max = Math.min(budgetBytes / BUCKET_BYTES, Integer.MAX_VALUE / SLOTS_PER_BUCKET);
     long buckets = 0;
     int level = 0;
-    while (level < LEVELS_MAX && (level == 0 || buckets + columns() <= most)) {
+    while (level < LEVELS_MAX && (level == 0 || buckets + columns() <= max)) {
       // The last level takes what the budget leaves, as a power of two.
-      long each = most - buckets >>> columnBits;
+      long each = max - buckets >>> columnBits;
       factorBits[level] =
           level == 0 ? wide : Math.min(FACTOR_BITS[level], 63 - Long.numberOfLeadingZeros(each));
       levelBase[level] = (int) (buckets * SLOTS_PER_BUCKET);
@@ -280,8 +280,8 @@ final class TimestampTable {
   }
 
   /** Sets what a thread runs while it waits for a lock; it throws to end the wait. */
-  void whileWaiting(Runnable look) {
-    waiting = look;
+  void setWaitCheck(Runnable check) {
+    waitCheck = check;
   }
 
   /** Locks a column if it is free and the lock still has the version. */
@@ -309,7 +309,7 @@ final class TimestampTable {
     for (int spins = 0; !tryLock(c, column, version(column)); spins++) {
       Waits.spin(spins);
       if ((spins & ENGINE_CHECK_MASK) == ENGINE_CHECK_MASK) {
-        waiting.run();
+        waitCheck.run();
       }
     }
   }

@@ -108,8 +108,8 @@ public final class Timestamps {
     }
   }
 
-  void whileWaiting(Runnable look) {
-    table.whileWaiting(look);
+  void setWaitCheck(Runnable check) {
+    table.setWaitCheck(check);
   }
 
   // ---------------------------------------------------------------- begin and end of a transaction
@@ -147,7 +147,7 @@ public final class Timestamps {
       epochs.exit(ctx);
     }
     c.entered = false;
-    c.forget();
+    c.removePins();
     long exits = ++c.exits;
     if (exits % EXITS_PER_EPOCH == 0) {
       periodicWork(exits);
@@ -160,11 +160,11 @@ public final class Timestamps {
       epochs.advance(epochs.now());
     }
     if (exits % EXITS_PER_SIZING == 0 && sizer.adapts() && kind == TimestampStore.FOCUS_SKETCH) {
-      size();
+      adaptSize();
     }
   }
 
-  private void size() {
+  private void adaptSize() {
     if (!sizing.compareAndSet(false, true)) {
       return;
     }
@@ -221,12 +221,12 @@ public final class Timestamps {
    */
   public int pin(int ctx, long item) {
     TimestampContext c = contexts[ctx];
-    assert pinnable(c, item);
+    assert checkPinnable(c, item);
     int slot = table.firstSlot(item);
     // The common case of Pins.hold: the preferred slot, without reading the item first.
     long stamp = table.stampAcquire(slot);
     if (stamp < 0 && (stamp & Entries.EPOCH_MASK) >= c.epoch && table.item(slot) == item) {
-      c.remember(slot);
+      c.addPin(slot);
       return slot;
     }
     return pins.pinInOtherSlot(c, slot, item);
@@ -269,7 +269,7 @@ public final class Timestamps {
     return table.load(item);
   }
 
-  private static boolean pinnable(TimestampContext c, long item) {
+  private static boolean checkPinnable(TimestampContext c, long item) {
     if (item == 0 || !c.entered) {
       throw new AssertionError("item " + item + ", context entered: " + c.entered);
     }
@@ -290,7 +290,7 @@ public final class Timestamps {
     }
   }
 
-  boolean entered(int ctx) {
+  boolean isEntered(int ctx) {
     return contexts[ctx].entered;
   }
 

@@ -48,7 +48,7 @@ final class TwoPhaseLocking {
 
   /** Locks an item for reading, unless this transaction has locked it; returns its lock's index. */
   int share(long item) {
-    int index = table.index(item);
+    int index = table.indexOf(item);
     if (!shared.contains(index) && !exclusive.contains(index)) {
       SlotSet mine = shared;
       mine.stage(index);
@@ -71,7 +71,7 @@ final class TwoPhaseLocking {
 
   /** Locks an item for writing; returns false if this transaction already held it. */
   boolean exclude(long item, AbortCause cause) {
-    int index = table.index(item);
+    int index = table.indexOf(item);
     if (exclusive.contains(index)) {
       return false;
     }
@@ -96,7 +96,7 @@ final class TwoPhaseLocking {
 
   /** Locks an item for reading, and waits for the lock; for the pessimistic transaction. */
   int share(long item, Reservation mine) {
-    int index = table.index(item);
+    int index = table.indexOf(item);
     mine.add(reserved(index), false);
     if (!shared.contains(index) && !exclusive.contains(index)) {
       SlotSet held = shared;
@@ -111,7 +111,7 @@ final class TwoPhaseLocking {
 
   /** Locks an item for writing, and waits for other holders; for the pessimistic transaction. */
   boolean exclude(long item, Reservation mine) {
-    int index = table.index(item);
+    int index = table.indexOf(item);
     if (exclusive.contains(index)) {
       return false;
     }
@@ -147,11 +147,11 @@ final class TwoPhaseLocking {
       table.release(exclusive.get(exclusive.size - 1));
       exclusive.size--;
     }
-    forget();
+    abandonLocks();
   }
 
   /** Leaves all locks held permanently. */
-  void forget() {
+  void abandonLocks() {
     exclusive.clear();
     shared.clear();
   }

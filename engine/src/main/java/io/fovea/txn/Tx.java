@@ -93,18 +93,18 @@ public final class Tx {
    * Records that a statement uses a table, {@code 1L << (id & 63)}; returns whether this
    * transaction may have dropped it.
    */
-  public boolean use(long bit) {
+  public boolean useTable(long bit) {
     work.tables |= bit;
     return (work.dropped & bit) != 0;
   }
 
   /** Records that this transaction drops tables with these bits. */
-  public void drops(long bits) {
+  public void addDropped(long bits) {
     work.dropped |= bits;
   }
 
   /** Attaches catalog changes or reads until the end of the transaction. */
-  public void catalog(CatalogPart part) {
+  public void setCatalogPart(CatalogPart part) {
     life.operation();
     work.catalog = part;
   }
@@ -132,7 +132,7 @@ public final class Tx {
   }
 
   /** Volatile; for exclusive operations and statistics. */
-  boolean claimed() {
+  boolean isClaimed() {
     return busy != 0;
   }
 
@@ -159,7 +159,7 @@ public final class Tx {
       reader.begin();
       writer.begin();
       concurrencyControl.begin(attempts, timeoutNanos);
-      boolean reads = readOnly && !concurrencyControl.pessimistic.on();
+      boolean reads = readOnly && !concurrencyControl.pessimistic.isOn();
       work.leaves.begin(reads, false);
       begun = true;
     } finally {
@@ -175,11 +175,11 @@ public final class Tx {
    * Declares that the caller retries after an abort, before any read. A read-only transaction may
    * then scan leaves instead of items, and pin nothing for a single read.
    */
-  public void repeated() {
-    boolean reads = life.readOnly() && !concurrencyControl.pessimistic.on();
+  public void declareRetry() {
+    boolean reads = life.isReadOnly() && !concurrencyControl.pessimistic.isOn();
     work.leaves.begin(reads, true);
     if (reads) {
-      reader.repeated();
+      reader.declareRetry();
     }
   }
 
@@ -189,18 +189,18 @@ public final class Tx {
   }
 
   /** Returns whether operations are accepted. */
-  public boolean active() {
+  public boolean isActive() {
     return life.active;
   }
 
   /** Returns whether it reserves what it uses: {@link Reservations}. */
-  public boolean pessimistic() {
-    return concurrencyControl.pessimistic.on();
+  public boolean isPessimistic() {
+    return concurrencyControl.pessimistic.isOn();
   }
 
   /** Returns whether writes are refused. */
-  public boolean readOnly() {
-    return life.readOnly();
+  public boolean isReadOnly() {
+    return life.isReadOnly();
   }
 
   /**
@@ -237,13 +237,13 @@ public final class Tx {
     try {
       life.requireNotRollbackOnly();
       // Without writes and reservations there is no age limit here: an abort would help no other.
-      if (hasWrites() || concurrencyControl.pessimistic.on()) {
+      if (hasWrites() || concurrencyControl.pessimistic.isOn()) {
         life.checkDeadline();
         long lsn = commit.run();
         life.counters.committed(System.nanoTime() - life.beganNanos());
         return lsn;
       }
-      life.health.checkUsable(life.readOnly());
+      life.health.checkUsable(life.isReadOnly());
       long lsn = commit.run();
       life.counters.committedReading(life.beganNanos());
       return lsn;
@@ -419,7 +419,7 @@ public final class Tx {
    * that announced it, to avoid an abort. No effect in a read-only transaction.
    */
   public void lockForUpdate(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
-    if (!life.readOnly()) {
+    if (!life.isReadOnly()) {
       life.operation();
       concurrencyControl.lockForUpdate(Items.of(tree, key, keyOffset, keyLength));
     }
@@ -543,7 +543,10 @@ public final class Tx {
     return writer.delete(tree, key, keyOffset, keyLength);
   }
 
-  /** Removes the current record of a scan that was opened {@link TxScan#toDelete to delete}. */
+  /**
+   * Removes the current record of a scan that was opened {@link TxScan#prepareForDeletes to
+   * delete}.
+   */
   public void delete(TxScan scan) {
     writer.delete(scan);
   }
@@ -604,7 +607,7 @@ public final class Tx {
   /**
    * Searches for a key, without own writes and without a read-set entry: the result is a hint, for
    * callers that verify it. Returns the length of the value; negative if {@link #get} has to be
-   * used. {@code place} receives the location of the key, or where it would be.
+   * used. {@code position} receives the location of the key, or where it would be.
    */
   public int peek(
       BTree tree,
@@ -614,8 +617,8 @@ public final class Tx {
       MemorySegment out,
       long outOffset,
       int cap,
-      Position place) {
-    return hints.peek(tree, key, keyOffset, keyLength, out, outOffset, cap, place);
+      Position position) {
+    return hints.peek(tree, key, keyOffset, keyLength, out, outOffset, cap, position);
   }
 
   /** Copies the location of a read to a position, as a hint. */

@@ -111,11 +111,11 @@ public record TxConfig(
    * Returns these settings for data without writers: OCC, which then has nothing to do, with
    * minimal memory. {@code least} are settings of timestamps that are never used.
    */
-  public TxConfig withoutWriters(long maxBytes, int remembered, TimestampConfig least) {
+  public TxConfig withoutWriters(long maxBytes, int readsMax, TimestampConfig least) {
     return new TxConfig(
         contexts,
         maxBytes,
-        remembered,
+        readsMax,
         least,
         revalidateAll,
         keepsLocations,

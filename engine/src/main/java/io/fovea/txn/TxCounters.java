@@ -51,9 +51,9 @@ final class TxCounters {
     childSteps += p.childSteps;
     positionHints += p.hintsTried;
     positionHintsStale += p.hintsStale;
-    cachedLocations += p.remembered;
+    cachedLocations += p.cachedLocationLookups;
     cachedLocationsRight += p.cachedLocationsRight;
-    p.remembered = 0;
+    p.cachedLocationLookups = 0;
     p.cachedLocationsRight = 0;
     p.pageAccesses = 0;
     p.childSteps = 0;

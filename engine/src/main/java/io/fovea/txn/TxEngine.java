@@ -56,8 +56,8 @@ public final class TxEngine {
       contexts[i] = new Tx(this, shared, i);
     }
     this.admitted = new Admission(health, contexts);
-    health.wakes(admitted::wake);
-    shared.timestamps.whileWaiting(this::checkWaiting);
+    health.addWakeAction(admitted::wake);
+    shared.timestamps.setWaitCheck(this::checkWaiting);
     shared.onPageShortage(this::releasePages);
   }
 
@@ -81,10 +81,6 @@ public final class TxEngine {
   /** Returns the number of update locks held. */
   public int heldUpdateLocks() {
     return shared.updateLocks.held();
-  }
-
-  Reservations reservations() {
-    return shared.reservations;
   }
 
   /** Returns the timestamps of all items. */
@@ -139,7 +135,7 @@ public final class TxEngine {
         }
       }
       for (Tx other : contexts) {
-        for (int attempt = 0; other != mine && other.claimed(); attempt++) {
+        for (int attempt = 0; other != mine && other.isClaimed(); attempt++) {
           waitToBegin(attempt, readOnly, began, timeoutNanos);
         }
       }
@@ -208,7 +204,7 @@ public final class TxEngine {
 
   private void waitToBegin(int attempt, boolean readOnly, long began, long timeoutNanos) {
     OperationInterruptedException.check("wait for transactions to end");
-    admitted.toWait(System.nanoTime() - began, readOnly, timeoutNanos);
+    admitted.remainingWaitNanos(System.nanoTime() - began, readOnly, timeoutNanos);
     if (attempt < 100) {
       Waits.yieldThread();
     } else {
@@ -332,7 +328,7 @@ public final class TxEngine {
   public int active() {
     int n = 0;
     for (Tx tx : contexts) {
-      if (tx.claimed()) {
+      if (tx.isClaimed()) {
         n++;
       }
     }
@@ -349,7 +345,7 @@ public final class TxEngine {
     long now = System.nanoTime();
     long age = 0;
     for (Tx tx : contexts) {
-      if (tx.claimed() && tx.active()) {
+      if (tx.isClaimed() && tx.isActive()) {
         age = Math.max(age, now - tx.life().beganNanos());
       }
     }
@@ -389,8 +385,8 @@ public final class TxEngine {
    * Adds an action that wakes the threads waiting in {@code admission}. It runs when the engine
    * stops or refuses waits, and must not wait. Call before any transaction begins.
    */
-  public void wakes(Runnable waiters) {
-    health.wakes(waiters);
+  public void addWakeAction(Runnable waiters) {
+    health.addWakeAction(waiters);
   }
 
   /**

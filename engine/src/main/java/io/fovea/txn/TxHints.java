@@ -110,19 +110,20 @@ final class TxHints {
       MemorySegment out,
       long outOffset,
       int cap,
-      Position place) {
+      Position position) {
     life.operation();
     Position p = work.position;
-    KeyLocationCache places = tree.keyLocations();
-    if (places != null) {
-      return peekAtLocation(places, tree, key, keyOffset, keyLength, out, outOffset, cap, place);
+    KeyLocationCache locations = tree.keyLocations();
+    if (locations != null) {
+      return peekAtLocation(
+          locations, tree, key, keyOffset, keyLength, out, outOffset, cap, position);
     }
     tree.find(key, keyOffset, keyLength, p);
-    return peekAt(tree, p, out, outOffset, cap, place);
+    return peekAt(tree, p, out, outOffset, cap, position);
   }
 
   private int peekAtLocation(
-      KeyLocationCache places,
+      KeyLocationCache locations,
       BTree tree,
       MemorySegment key,
       long keyOffset,
@@ -130,21 +131,21 @@ final class TxHints {
       MemorySegment out,
       long outOffset,
       int cap,
-      Position place) {
+      Position position) {
     Position p = work.position;
     long item = Items.of(tree, key, keyOffset, keyLength);
-    boolean right = places.find(tree, item, key, keyOffset, keyLength, p, cap);
-    int length = peekAt(tree, p, out, outOffset, cap, place);
+    boolean right = locations.find(tree, item, key, keyOffset, keyLength, p, cap);
+    int length = peekAt(tree, p, out, outOffset, cap, position);
     if (!right) {
-      places.cache(tree, item, p);
+      locations.cache(tree, item, p);
     }
     return length;
   }
 
   private static int peekAt(
-      BTree tree, Position p, MemorySegment out, long outOffset, int cap, Position place) {
+      BTree tree, Position p, MemorySegment out, long outOffset, int cap, Position position) {
     int length = p.found ? tree.copyValue(p, out, outOffset, cap) : TxReads.ABSENT;
-    place.copyFrom(p);
+    position.copyFrom(p);
     return tree.valid(p) ? length : TxReads.ABSENT;
   }
 

@@ -68,7 +68,7 @@ final class TxLife {
     thread = Thread.currentThread().threadId();
   }
 
-  boolean readOnly() {
+  boolean isReadOnly() {
     return readOnly;
   }
 
@@ -108,7 +108,7 @@ final class TxLife {
     }
   }
 
-  boolean first() {
+  boolean isFirstOperation() {
     return operationsToCheck == CHECK_DEADLINE_EVERY; // the count begins one above
   }
 
@@ -159,7 +159,7 @@ final class TxLife {
   private void checkDeadline(long now) {
     health.checkUsable(readOnly);
     if (isLate(now)) {
-      throw abort(AbortCause.TIMEOUT, late());
+      throw abort(AbortCause.TIMEOUT, deadlineText());
     }
   }
 
@@ -167,7 +167,7 @@ final class TxLife {
     return timeoutNanos > 0 && now - beganNanos > timeoutNanos;
   }
 
-  private String late() {
+  private String deadlineText() {
     return "the transaction is older than its limit of " + timeoutNanos / 1_000_000 + " ms";
   }
 
@@ -178,7 +178,7 @@ final class TxLife {
     }
     health.checkUsable(readOnly);
     if (isLate(System.nanoTime())) {
-      throw abort(AbortCause.TIMEOUT, late() + "; it waits for " + waitsFor.get());
+      throw abort(AbortCause.TIMEOUT, deadlineText() + "; it waits for " + waitsFor.get());
     }
   }
 

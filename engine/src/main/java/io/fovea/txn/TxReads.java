@@ -61,7 +61,7 @@ final class TxReads {
     singleRead.begin();
   }
 
-  void repeated() {
+  void declareRetry() {
     singleRead.allow();
   }
 
@@ -172,10 +172,10 @@ final class TxReads {
       p.copyFrom(hint);
       tree.locate(key, keyOffset, keyLength, p);
     } else {
-      KeyLocationCache places = tree.keyLocations();
-      if (places != null) {
+      KeyLocationCache locations = tree.keyLocations();
+      if (locations != null) {
         return readAtLocation(
-            places, tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
+            locations, tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
       }
       tree.find(key, keyOffset, keyLength, p);
     }
@@ -184,7 +184,7 @@ final class TxReads {
 
   /** Reads from the cached location of the key, which only replaces the descent. */
   private int readAtLocation(
-      KeyLocationCache places,
+      KeyLocationCache locations,
       BTree tree,
       long item,
       MemorySegment key,
@@ -196,10 +196,10 @@ final class TxReads {
       int handle,
       int slot) {
     Position p = position;
-    boolean right = places.find(tree, item, key, keyOffset, keyLength, p, cap);
+    boolean right = locations.find(tree, item, key, keyOffset, keyLength, p, cap);
     int length = readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
     if (!right) {
-      places.cache(tree, item, p);
+      locations.cache(tree, item, p);
     }
     return length;
   }
@@ -299,7 +299,7 @@ final class TxReads {
     // One entry per item: a different wts means that the first read is stale. But the wts of a
     // reserved item may be raised without a change.
     if (TidWord.wts(reads.word(handle)) != TidWord.wts(word)
-        && !concurrencyControl.pessimistic.on()) {
+        && !concurrencyControl.pessimistic.isOn()) {
       throw life.abort(AbortCause.VALIDATION, "a key that was read twice has changed in between");
     }
     return handle;
@@ -326,7 +326,7 @@ final class TxReads {
       // commit has deleted the record, and a retry would find the same.
       requireValid();
       throw new CorruptionException(
-          "a record that a scan meets and a search does not",
+          "a record that a scan finds and a search does not",
           position.pid,
           position.pid * tree.pool().pageSize(),
           1,
@@ -345,7 +345,7 @@ final class TxReads {
 
   boolean valid() {
     life.requireActive();
-    return life.rollbackOnly == null && concurrencyControl.readsValid() && !life.health.halted();
+    return life.rollbackOnly == null && concurrencyControl.readsValid() && !life.health.isHalted();
   }
 
   void requireValid() {

@@ -141,7 +141,7 @@ public final class TxScan extends ScanBatches {
         descending);
     downwards = descending;
     reversed = false;
-    readsAnything();
+    allowLeaves();
     begin();
     keysOnly = false;
     open = true;
@@ -162,7 +162,7 @@ public final class TxScan extends ScanBatches {
    * written in the interval while it is open, so own writes are collected only once. Without {@code
    * values}, long ones are not read, and patches not applied.
    */
-  public void toDelete(boolean values) {
+  public void prepareForDeletes(boolean values) {
     keysOnly = !values;
     collectOwn();
     own.keep();
@@ -474,11 +474,6 @@ public final class TxScan extends ScanBatches {
   /** Returns the page id of the current record's leaf, for reports of corruption. */
   public long page() {
     return leaf.page();
-  }
-
-  /** Returns whether the scan is open. */
-  public boolean isOpen() {
-    return open;
   }
 
   /** Ends the scan; its reads stay in the read set. Idempotent. */

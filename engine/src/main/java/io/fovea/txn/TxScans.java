@@ -76,7 +76,7 @@ final class TxScans {
       life.counters.pageAccesses += scans[--open].abandon();
     }
     if (scans.length > KEPT) {
-      forget();
+      shrink();
     }
   }
 
@@ -85,7 +85,7 @@ final class TxScans {
     open = 0;
   }
 
-  private void forget() {
+  private void shrink() {
     TxScan[] few = scans.length > 1 << 10 ? new TxScan[KEPT] : scans;
     for (int i = KEPT; i < scans.length; i++) {
       TxScan scan = scans[i];

@@ -94,7 +94,7 @@ final class Versions {
   }
 
   /** Returns whether what was read at or after a position was a version. */
-  boolean remembers(long position) {
+  boolean retains(long position) {
     VarHandle.acquireFence();
     return claimed - position <= capacity;
   }
@@ -184,7 +184,7 @@ final class Versions {
     return Mem.getInt(ring, at(position) + VALUE_LENGTH);
   }
 
-  /** Keys and values; read only with lengths that {@link #remembers} has confirmed. */
+  /** Keys and values; read only with lengths that {@link #retains} has confirmed. */
   MemorySegment segment() {
     return ring;
   }

@@ -62,7 +62,7 @@ final class Workspace {
     } else {
       writes.locate(e, p);
       if (p.frame < 0) {
-        guess(e, p);
+        setHint(e, p);
       }
     }
   }
@@ -73,11 +73,11 @@ final class Workspace {
     return handle >= 0 ? reads.pid(handle) : writes.leaf(e);
   }
 
-  private void guess(int e, Position p) {
+  private void setHint(int e, Position p) {
     BTree tree = writes.tree(e);
-    KeyLocationCache places = tree.keyLocations();
-    if (places != null) {
-      places.guess(tree, writes.item(e), p);
+    KeyLocationCache locations = tree.keyLocations();
+    if (locations != null) {
+      locations.setHint(tree, writes.item(e), p);
     }
   }
 

@@ -364,11 +364,6 @@ final class WriteSet {
     slots[e] = slot;
   }
 
-  /** Returns whether this entry pinned its slot itself, not through the read set. */
-  boolean ownsPin(int e) {
-    return handles[e] < 0;
-  }
-
   void clear() {
     if (size == 0) {
       return;

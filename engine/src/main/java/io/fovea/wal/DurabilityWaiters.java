@@ -167,7 +167,7 @@ final class DurabilityWaiters {
    *
    * @param startedLsn the end of the groups in flight
    */
-  boolean isHurried(long startedLsn) {
+  boolean isUrgent(long startedLsn) {
     return urgent > startedLsn;
   }
 
@@ -231,7 +231,7 @@ final class DurabilityWaiters {
    * @param action may block
    * @param writer notified if no group in flight covers the position
    */
-  void then(long lsn, Runnable action, LogWriter writer) {
+  void whenDurable(long lsn, Runnable action, LogWriter writer) {
     Waiter waiter = new Waiter(lsn, null, action);
     push(waiter, waiter);
     block(lsn, writer);

@@ -239,20 +239,20 @@ public final class DurableRecords implements AutoCloseable {
   /**
    * Loads a durable range of the file; returns its offset in the memory.
    *
-   * @param most where reading ahead ends: the end of the segment's groups, or of the group
+   * @param max where reading ahead ends: the end of the segment's groups, or of the group
    */
-  private long at(long fileAt, long len, long most) {
+  private long at(long fileAt, long len, long max) {
     if (fileAt < from || fileAt + len > to || end >= readUpTo) {
-      load(fileAt, len, most);
+      load(fileAt, len, max);
     }
     return fileAt - from;
   }
 
-  private void load(long fileAt, long len, long most) {
+  private void load(long fileAt, long len, long max) {
     long begin = fileAt & -Group.BLOCK;
     long needed = fileAt + len - begin + Group.BLOCK - 1 & -Group.BLOCK;
     long wanted = durable - end < LITTLE / 4 ? LITTLE : MUCH;
-    long ahead = (most + Group.BLOCK - 1 & -Group.BLOCK) - begin;
+    long ahead = (max + Group.BLOCK - 1 & -Group.BLOCK) - begin;
     int bytes = (int) Math.max(needed, Math.min(wanted, ahead));
     from = 0;
     to = 0;

@@ -156,8 +156,8 @@ final class InFlightGroups {
    * Finishes a group, once.
    *
    * @param startNumber the number of the start; the memory may be in use by a later start
-   * @param durable whether the group is durable; then {@link #pass} can move over it. Otherwise the
-   *     log has ended, and the durable position never passes the group
+   * @param durable whether the group is durable; then {@link #takeDurable} can move over it.
+   *     Otherwise the log has ended, and the durable position never passes the group
    */
   void finish(InFlightGroup group, long startNumber, boolean durable) {
     if (startNumber == 0 || group.startNumber != startNumber) {
@@ -172,7 +172,7 @@ final class InFlightGroups {
   }
 
   /** If the first group is durable, moves over it and returns it; otherwise returns null. */
-  @Nullable InFlightGroup pass() {
+  @Nullable InFlightGroup takeDurable() {
     InFlightGroup group = groups[first];
     if (count == 0 || !group.durable) {
       return null;

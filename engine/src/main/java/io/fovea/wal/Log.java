@@ -322,7 +322,7 @@ public final class Log implements DurableLog, AutoCloseable {
     waited.increment();
     waits.request(lsn);
     if (writer.lead(lsn, false)) {
-      writer.wanted();
+      writer.requested();
     }
     await(lsn);
   }
@@ -345,7 +345,7 @@ public final class Log implements DurableLog, AutoCloseable {
     requireReserved(lsn);
     waited.increment();
     waits.request(lsn);
-    writer.wanted();
+    writer.requested();
     do {
       requireAlive();
       StorageFullException full = file.space().whyBlocked();
@@ -394,7 +394,7 @@ public final class Log implements DurableLog, AutoCloseable {
   public void request(long lsn) {
     if (waits.durable() < lsn) {
       waits.request(lsn);
-      writer.wanted();
+      writer.requested();
     }
   }
 
@@ -423,7 +423,7 @@ public final class Log implements DurableLog, AutoCloseable {
    */
   public void whenDurable(long lsn, Runnable action) {
     waited.increment();
-    waits.then(lsn, action, writer);
+    waits.whenDurable(lsn, action, writer);
   }
 
   private void await(long lsn) {
@@ -441,9 +441,9 @@ public final class Log implements DurableLog, AutoCloseable {
    */
   public void awaitWindow() {
     writer.gathered();
-    long behind = ring.tail() - windowBytes;
-    if (behind > waits.durable()) {
-      awaitDurable(behind);
+    long windowStart = ring.tail() - windowBytes;
+    if (windowStart > waits.durable()) {
+      awaitDurable(windowStart);
     } else if (failure != null) {
       requireAlive();
     }
@@ -461,7 +461,7 @@ public final class Log implements DurableLog, AutoCloseable {
       throw new DurabilityLostException(
           "Durability was lost ("
               + why.getMessage()
-              + "). Reopen the database: everything acknowledged before is still there.",
+              + "). Reopen the database: everything acknowledged before is recovered.",
           why);
     }
     if (state != OPEN) {

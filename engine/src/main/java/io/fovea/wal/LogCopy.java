@@ -149,9 +149,4 @@ public final class LogCopy {
     }
     return end;
   }
-
-  /** Returns the start of the first segment, where the copy begins. */
-  public long startLsn() {
-    return Math.min(from, segments.getFirst().startLsn());
-  }
 }

@@ -260,7 +260,7 @@ public final class LogIdentity {
       SegmentHeader header = all.get(i).header();
       found |= header.session() == session || header.base() == session;
       if (i > first && !follows(all, first, i)) {
-        return "goes on with "
+        return "continues with "
             + describe(all.get(i))
             + ", which does not follow "
             + describe(all.get(i - 1))

@@ -118,7 +118,7 @@ public final class LogReader implements AutoCloseable {
                   + fromLsn
               : "log: its first segment, which begins at position "
                   + scan.segments().getFirst().startLsn()
-                  + ", is too late; it is needed from position "
+                  + ", is too late: records are needed from position "
                   + fromLsn,
           -1,
           -1,
@@ -258,7 +258,7 @@ public final class LogReader implements AutoCloseable {
   private void stop(long badOffset, long nextGroup) {
     long bad = end;
     if (limit != Long.MAX_VALUE) {
-      throw damage(badOffset, "which segment " + nextNumber() + " says is whole up to", limit);
+      throw damage(badOffset, "which segment " + nextNumber() + " says is valid up to", limit);
     }
     SegmentScan.Found current = segments.get(index);
     long later = laterGroup(nextGroup, segmentEnd, current.header().number(), bad, badOffset);
@@ -278,7 +278,7 @@ public final class LogReader implements AutoCloseable {
       }
     }
     if (bad < fromLsn) {
-      throw damage(badOffset, "which ends before it is needed, from position", fromLsn);
+      throw damage(badOffset, "but records are needed from position", fromLsn);
     }
     if (scan.cut() > 0) {
       throw cut(bad, nextGroup);
@@ -336,7 +336,7 @@ public final class LogReader implements AutoCloseable {
             + scan.cut()
             + " of "
             + scan.segmentBytes()
-            + " bytes. The rest is whole up to position "
+            + " bytes. The rest is valid up to position "
             + bad
             + ": "
             + missing
@@ -363,16 +363,16 @@ public final class LogReader implements AutoCloseable {
    *
    * @param number the number of its segment, or -1 for any
    */
-  private long laterGroup(long from, long to, long number, long behind, long badOffset) {
+  private long laterGroup(long from, long to, long number, long proven, long badOffset) {
     long incarnation = segments.get(index).header().incarnation();
     for (long at = from & -Group.BLOCK; at + Group.BLOCK <= to; at += Group.BLOCK) {
       long off = window.at(at, Group.HEADER, to);
       MemorySegment memory = window.memory();
       boolean valid =
           number < 0
-              ? Group.isValid(memory, off, database) && Group.proven(memory, off) >= behind
+              ? Group.isValid(memory, off, database) && Group.proven(memory, off) >= proven
               : Group.isValid(memory, off, database, incarnation, number)
-                  && Group.proven(memory, off) > behind;
+                  && Group.proven(memory, off) > proven;
       if (valid) {
         return at;
       }

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *   end()            slot := none; returns the rest of the grant
  * </pre>
  *
- * <p>{@link #NONE} is the session of a database without a log: {@link #logging} is false, begin,
+ * <p>{@link #NONE} is the session of a database without a log: {@link #isLogging} is false, begin,
  * grant and end do nothing, positions are 0, and nothing is reserved.
  *
  * <p><b>Memory order: the redo point.</b> A session stores its slot (S1, volatile), then reserves
@@ -120,7 +120,7 @@ public final class LogSession {
   }
 
   /** Returns whether there is a log. */
-  public boolean logging() {
+  public boolean isLogging() {
     return log != null;
   }
 
@@ -166,11 +166,11 @@ public final class LogSession {
     left = bytes;
     recLsn = 0;
     pageLsn = 0;
-    assert used();
+    assert setUser();
   }
 
   /** Records the using thread. Always returns true. */
-  private boolean used() {
+  private boolean setUser() {
     user = Thread.currentThread();
     return true;
   }
@@ -180,7 +180,7 @@ public final class LogSession {
    * close. Both threads hold the same lock while they use the session.
    */
   public void attachToThread() {
-    assert !active || used();
+    assert !active || setUser();
   }
 
   private boolean isUsed() {
@@ -368,7 +368,7 @@ public final class LogSession {
   }
 
   /** Returns whether the session has begun and not ended. */
-  public boolean begun() {
+  public boolean isActive() {
     return active;
   }
 

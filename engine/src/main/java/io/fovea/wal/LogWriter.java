@@ -186,12 +186,14 @@ final class LogWriter implements Runnable {
     this.complete = written;
     this.startedLsn = written;
     this.mark = Group.BLOCK + Group.fileBytes(payloadMax);
-    long behind = mark + Group.BLOCK;
+    long afterMark = mark + Group.BLOCK;
     this.region =
-        NativeRegion.reserve(behind + InFlightGroups.bytes(payloadMax), false, "log write buffer");
+        NativeRegion.reserve(
+            afterMark + InFlightGroups.bytes(payloadMax), false, "log write buffer");
     this.buffer = region.segment();
     this.alone = new InFlightGroup(buffer, Group.BLOCK);
-    this.inFlightGroups = new InFlightGroups(payloadMax, buffer, behind, writerLock.newCondition());
+    this.inFlightGroups =
+        new InFlightGroups(payloadMax, buffer, afterMark, writerLock.newCondition());
     this.thread = Threads.unstarted("fovea-log", this);
   }
 
@@ -207,7 +209,7 @@ final class LogWriter implements Runnable {
   }
 
   /** Registers a request for durability by a thread that does not lead. */
-  void wanted() {
+  void requested() {
     int seen = state;
     if (seen == GATHERING ? !mayDelay && isEnough() : seen != AWAKE) {
       LockSupport.unpark(thread);
@@ -460,7 +462,7 @@ final class LogWriter implements Runnable {
 
   private boolean mayGather() {
     return waits.isWanted(startedLsn)
-        && !waits.isHurried(startedLsn)
+        && !waits.isUrgent(startedLsn)
         && !space.isWanted()
         && !closing
         && !log.hasEnded();
@@ -479,7 +481,7 @@ final class LogWriter implements Runnable {
   }
 
   private void pause() {
-    if (isHurried()) {
+    if (mustStopGathering()) {
       // A waiter needs a record that is reserved but incomplete; it will be complete soon if its
       // owner has a CPU.
       if (round >= PARK_FROM) {
@@ -494,13 +496,13 @@ final class LogWriter implements Runnable {
     }
     state = IDLE;
     if (ring.tail() == written) {
-      if (!isHurried() && !log.hasEnded()) {
+      if (!mustStopGathering() && !log.hasEnded()) {
         LockSupport.parkNanos(this, IDLE_NANOS);
       }
       gathering = System.nanoTime();
     } else {
       state = TIMED;
-      if (!isHurried() && !log.hasEnded()) {
+      if (!mustStopGathering() && !log.hasEnded()) {
         long left = config.windowNanos() - (System.nanoTime() - gathering);
         LockSupport.parkNanos(this, Math.max(left, complete > written ? 50_000 : 1_000_000));
       }
@@ -508,7 +510,7 @@ final class LogWriter implements Runnable {
     state = AWAKE;
   }
 
-  private boolean isHurried() {
+  private boolean mustStopGathering() {
     return isUrgent() || ring.tail() - written >= config.windowBytes() / 2;
   }
 
@@ -516,7 +518,7 @@ final class LogWriter implements Runnable {
    * Assembles one group. Called with the writer lock held, while there is something to write and
    * the log has not ended.
    *
-   * @param wanted the position that the caller needs; {@code Long.MAX_VALUE} for the log's own
+   * @param requested the position that the caller needs; {@code Long.MAX_VALUE} for the log's own
    *     thread
    * @return the group to pass to {@link #finish} without the writer lock; null if nothing is left
    *     to write, or the log ended before there was space for it
@@ -570,8 +572,8 @@ final class LogWriter implements Runnable {
       }
     }
     long from = written;
-    long most = Math.min(payloadMax, file.currentRemaining() - Group.HEADER);
-    fill(alone, ring.end(written, complete, written + most));
+    long max = Math.min(payloadMax, file.currentRemaining() - Group.HEADER);
+    fill(alone, ring.end(written, complete, written + max));
     if (header != null) {
       header.put(buffer, 0);
       alone.batch.write(file.position() - Group.BLOCK, buffer, 0, Group.BLOCK);
@@ -648,7 +650,9 @@ final class LogWriter implements Runnable {
     try {
       inFlightGroups.finish(inFlight, inFlight.startNumber, landed);
       boolean more = false;
-      for (InFlightGroup next = inFlightGroups.pass(); next != null; next = inFlightGroups.pass()) {
+      for (InFlightGroup next = inFlightGroups.takeDurable();
+          next != null;
+          next = inFlightGroups.takeDurable()) {
         groupBecameDurable(next);
         more = true;
       }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * The log's buffer: a ring that appenders fill and the writer empties.
  *
  * <pre>
- *        released          complete        tail           promised     released + size
+ *        released          complete        tail           claimed      released + size
  *   ────────┼─── records ──────┼── records ──┼── granted, not ──┼── free ─────┼────
  *           │    (word ≠ 0)    │  some not   │    reserved      │  (zeros)    │
  *         writer               writer        CAS: reserve       CAS: take     limit
@@ -19,10 +19,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Positions are LSNs; position p is at p mod size. A record never wraps: the end of a lap that
  * is too short for a record becomes a VOID.
  *
- * <p><b>Space.</b> promised = tail + the unreserved rest of the sessions' grants. {@link #take}
+ * <p><b>Space.</b> claimed = tail + the unreserved rest of the sessions' grants. {@link #take}
  * raises it if the limit allows, {@link #reserve} moves space from the session's grant to the tail
- * and leaves promised unchanged, {@link #returnSpace} lowers it. So tail ≤ promised ≤ released +
- * size at all times, and a reservation within a grant checks no limit and never waits.
+ * and leaves claimed unchanged, {@link #returnSpace} lowers it. So tail ≤ claimed ≤ released + size
+ * at all times, and a reservation within a grant checks no limit and never waits.
  *
  * <p><b>Zeros.</b> From the tail to released + size all bytes are zero, so the word of an
  * incomplete record reads as 0, wherever the record begins.
@@ -31,14 +31,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li><i>Zeroing.</i> The writer zeroes [a, b) and then stores released = b (R1, volatile).
- *       take() reads released (R2, volatile) before its CAS of promised (P, full fence); reserve()
+ *       take() reads released (R2, volatile) before its CAS of claimed (P, full fence); reserve()
  *       CASes tail (T, full fence). A session S writes at position e of the next lap after its T.
  *       Which take() saw a limit that covers e? Of all grants behind the reservations up to e,
- *       consider the last one in the order of P: promised was at least e then, since unused parts
- *       of those grants were returned after it or not counted, so its R2 saw released ≥ e - size.
- *       Its P comes before a T that is S's or precedes S's in the order of T, and each T reads the
- *       one before it. So R1 → R2 → P → T → ... → T of S. Forbidden: a record lost because the
- *       writer zeroes it.
+ *       consider the last one in the order of P: claimed was at least e then, since unused parts of
+ *       those grants were returned after it or not counted, so its R2 saw released ≥ e - size. Its
+ *       P comes before a T that is S's or precedes S's in the order of T, and each T reads the one
+ *       before it. So R1 → R2 → P → T → ... → T of S. Forbidden: a record lost because the writer
+ *       zeroes it.
  *   <li><i>Completion.</i> The appender writes header and body (plain), then the word (C1,
  *       release); the writer reads the word (C2, acquire) and copies if it is not 0. Forbidden: a
  *       copy that misses bytes of the body. The word itself was zeroed by the writer, so C2 reads
@@ -49,7 +49,7 @@ import org.jspecify.annotations.Nullable;
 final class Ring {
   // Each word occupies a cache line and the adjacent one, which the CPU prefetches with it.
   private static final long TAIL = 0;
-  private static final long PROMISED = 128;
+  private static final long CLAIMED = 128;
   private static final long RELEASED = 256;
   private static final long WORDS = 384;
 
@@ -83,7 +83,7 @@ final class Ring {
     this.size = ring.byteSize();
     this.mask = size - 1L;
     Mem.putLongVolatile(words, TAIL, start);
-    Mem.putLongVolatile(words, PROMISED, start);
+    Mem.putLongVolatile(words, CLAIMED, start);
     Mem.putLongVolatile(words, RELEASED, start);
   }
 
@@ -111,7 +111,7 @@ final class Ring {
 
   /** Returns the space granted and not reserved: exact if no thread is active. */
   long unused() {
-    return Mem.getLongVolatile(words, PROMISED) - tail();
+    return Mem.getLongVolatile(words, CLAIMED) - tail();
   }
 
   // ------------------------------------------------------------------------------- for sessions
@@ -119,11 +119,11 @@ final class Ring {
   /** Takes space and returns whether there was enough. Never waits. */
   boolean take(long bytes) {
     while (true) {
-      long promised = Mem.getLongVolatile(words, PROMISED);
-      if (promised + bytes - size > Mem.getLongVolatile(words, RELEASED)) {
+      long claimed = Mem.getLongVolatile(words, CLAIMED);
+      if (claimed + bytes - size > Mem.getLongVolatile(words, RELEASED)) {
         return false;
       }
-      if (Mem.casLong(words, PROMISED, promised, promised + bytes)) {
+      if (Mem.casLong(words, CLAIMED, claimed, claimed + bytes)) {
         return true;
       }
     }
@@ -131,7 +131,7 @@ final class Ring {
 
   /** Returns space that was taken and not reserved. */
   void returnSpace(long bytes) {
-    Mem.getAndAddLong(words, PROMISED, -bytes);
+    Mem.getAndAddLong(words, CLAIMED, -bytes);
   }
 
   /** Returns the rest of a lap at a position if it is too short for a record; otherwise 0. */
@@ -214,6 +214,6 @@ final class Ring {
     region.release();
     long tail = tail();
     Mem.putLongVolatile(words, RELEASED, tail);
-    Mem.putLongVolatile(words, PROMISED, tail);
+    Mem.putLongVolatile(words, CLAIMED, tail);
   }
 }

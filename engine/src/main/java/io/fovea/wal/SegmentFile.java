@@ -333,7 +333,7 @@ final class SegmentFile {
   }
 
   private SegmentHeader header(long startLsn) {
-    slots.used(current, number, start.incarnation(), startLsn);
+    slots.addLive(current, number, start.incarnation(), startLsn);
     return new SegmentHeader(
         start.database(),
         number,

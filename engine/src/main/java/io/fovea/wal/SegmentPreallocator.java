@@ -25,7 +25,7 @@ final class SegmentPreallocator implements Runnable {
     try {
       while (slots.awaitNeed()) {
         slots.trim();
-        long questions = space.asked();
+        long questions = space.requests();
         if (!space.isShort(questions)) {
           continue;
         }

@@ -77,7 +77,7 @@ record SegmentScan(
     boolean foreign = false;
     long cut = 0;
     for (int slot = 0; slot < slots || slot == slots && rest > 0; slot++) {
-      boolean whole = slot < slots;
+      boolean valid = slot < slots;
       device.read(slot * distance, block, 0, Group.BLOCK);
       SegmentHeader header = SegmentHeader.parse(block, 0);
       if (header == null || header.segmentBytes() != distance) {
@@ -85,14 +85,14 @@ record SegmentScan(
       } else if (!header.database().equals(database)) {
         foreign = true;
       } else {
-        cut = whole ? 0 : rest;
+        cut = valid ? 0 : rest;
         if (header.number() > 0) {
           all.add(new Found(header, slot));
-        } else if (whole) {
+        } else if (valid) {
           spares.add(slot);
         }
       }
-      if (whole) {
+      if (valid) {
         device.read((slot + 1) * distance - Group.BLOCK, block, 0, Group.BLOCK);
         Watermark said = Watermark.parse(block, 0, database);
         watermark = said == null ? watermark : watermark.max(said);

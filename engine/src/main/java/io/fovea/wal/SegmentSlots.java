@@ -163,7 +163,7 @@ final class SegmentSlots {
   }
 
   /** Records a slot as holding a live segment; under the lock, or while the log is opened. */
-  void used(int slot, long number, long incarnation, long startLsn) {
+  void addLive(int slot, long number, long incarnation, long startLsn) {
     live.add(new Live(slot, number, incarnation, startLsn));
   }
 
@@ -210,7 +210,7 @@ final class SegmentSlots {
   void answer(long questions, int slot, @Nullable StorageFullException why) {
     lock.lock();
     try {
-      space.answered(questions, why);
+      space.completeRequests(questions, why);
       if (slot >= 0) {
         add(slot);
       }
@@ -254,9 +254,9 @@ final class SegmentSlots {
   /** Returns the number of free slots at the end of the file beyond those that are kept. */
   private int excess() {
     long spare = retainedSlots < kept ? space.spare() : free.size() - space.ready();
-    long most = Math.min(count - retainedSlots, spare);
+    long max = Math.min(count - retainedSlots, spare);
     int n = 0;
-    while (n < most && free.contains(count - n - 1)) {
+    while (n < max && free.contains(count - n - 1)) {
       n++;
     }
     return n;

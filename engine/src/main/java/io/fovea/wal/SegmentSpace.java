@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  * nothing could free space: the operation holds back the redo point until its end. Meanwhile, other
  * operations begin only if that much more is left. The logged part is released ({@link #unclaim}).
  *
- * <p><b>Requests.</b> A thread that needs a slot increments {@code asked} and waits until {@code
- * answered} has reached its number. The answer is a slot, or why there is none.
+ * <p><b>Requests.</b> A thread that needs a slot increments {@code requests} and waits until {@code
+ * completedRequests} has reached its number. The answer is a slot, or why there is none.
  *
  * <p>Threads: any. Numbers that one thread writes are volatile, and claims are released without the
  * lock; everything else is under the lock, which {@link SegmentSlots} shares.
@@ -66,8 +66,8 @@ final class SegmentSpace {
   private volatile int freeSlots;
 
   // Under the lock.
-  private long asked;
-  private long answered;
+  private long requests;
+  private long completedRequests;
   private boolean ended;
   private boolean writerWaits;
 
@@ -170,11 +170,11 @@ final class SegmentSpace {
   }
 
   /** Asks for another slot if there is too little space, without waiting for the answer. */
-  void ask() {
+  void requestSlot() {
     lock.lock();
     try {
-      if (!isEnough() && answered >= asked && full == null) {
-        asked++;
+      if (!isEnough() && completedRequests >= requests && full == null) {
+        requests++;
         changed.signalAll();
       }
     } finally {
@@ -202,9 +202,9 @@ final class SegmentSpace {
   /** Waits for space for an operation to begin and for its claim; under the lock. */
   private void requireSpace(long claim) {
     while (!isEnough(claim) && !ended) {
-      long mine = ++asked;
+      long mine = ++requests;
       changed.signalAll();
-      while (answered < mine && !isEnough(claim) && !ended) {
+      while (completedRequests < mine && !isEnough(claim) && !ended) {
         await(1000);
       }
       if (!isEnough(claim) && full != null) {
@@ -303,7 +303,7 @@ final class SegmentSpace {
   @Nullable StorageFullException whyBlocked() {
     lock.lock();
     try {
-      boolean stuck = writerWaits && freeSlots == 0 && answered >= writerAsked;
+      boolean stuck = writerWaits && freeSlots == 0 && completedRequests >= writerAsked;
       return stuck && full != null ? isFull(full) : null;
     } finally {
       lock.unlock();
@@ -336,12 +336,12 @@ final class SegmentSpace {
 
   private boolean awaitAnySlot(long pauseNanos, SlotFile.Stop stop) {
     while (freeSlots == 0) {
-      long mine = ++asked;
+      long mine = ++requests;
       writerAsked = mine;
       changed.signalAll();
       // First the answer, then a pause: do not retry on a full disk at every signal.
       long again = System.nanoTime() + pauseNanos;
-      while (freeSlots == 0 && (answered < mine || System.nanoTime() < again)) {
+      while (freeSlots == 0 && (completedRequests < mine || System.nanoTime() < again)) {
         if (ended || stop.now()) {
           return false;
         }
@@ -390,35 +390,35 @@ final class SegmentSpace {
 
   /** Returns whether another slot is needed or a thread waits for an answer; under the lock. */
   boolean isShort() {
-    return answered < asked || (isScarce() && full == null);
+    return completedRequests < requests || (isScarce() && full == null);
   }
 
   /** Returns, for the preallocator, whether another slot is needed or an answer is due. */
   boolean isShort(long questions) {
     lock.lock();
     try {
-      return answered < questions || isShort();
+      return completedRequests < questions || isShort();
     } finally {
       lock.unlock();
     }
   }
 
-  /** Returns the number of questions so far; a slot made now answers them. */
-  long asked() {
+  /** Returns the number of requests so far; a slot made now completes them. */
+  long requests() {
     lock.lock();
     try {
-      return asked;
+      return requests;
     } finally {
       lock.unlock();
     }
   }
 
   /**
-   * Called by the preallocator under the lock: answers questions, perhaps with a reason for no
-   * slot.
+   * Called by the preallocator under the lock: completes requests, perhaps with a reason why there
+   * is no slot.
    */
-  void answered(long questions, @Nullable StorageFullException why) {
+  void completeRequests(long upTo, @Nullable StorageFullException why) {
     full = why;
-    answered = Math.max(answered, questions);
+    completedRequests = Math.max(completedRequests, upTo);
   }
 }

@@ -135,7 +135,7 @@ final class Space {
         }
         log.wakeWriter();
         if (!segmentSpace.hasReserve()) {
-          segmentSpace.ask();
+          segmentSpace.requestSlot();
         }
         try {
           changed.awaitNanos(CHECK_NANOS);

@@ -123,7 +123,7 @@ class KeyLocationCacheModelTest {
     }
 
     void look(long hash) {
-      places.guess(tree, hash, p);
+      places.setHint(tree, hash, p);
       Way way = way(hash, sets);
       Known known = model.get(way);
       if (p.pid == 0) {
@@ -177,7 +177,7 @@ class KeyLocationCacheModelTest {
       List<Way> all = new ArrayList<>(model.keySet());
       places.close();
       for (Way way : all) {
-        places.guess(tree, way.tag << TAG_SHIFT | way.set, p);
+        places.setHint(tree, way.tag << TAG_SHIFT | way.set, p);
         assertEquals(0, p.pid, "a closed cache finds nothing");
       }
       pool.abandon();

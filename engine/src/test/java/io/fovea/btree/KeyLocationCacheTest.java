@@ -200,7 +200,7 @@ class KeyLocationCacheTest {
     Mem.putLongBE(key, 0, 0);
     long hash = KeyHash.of(tree, key, 0, 8);
     Position hint = new Position();
-    places.guess(tree, hash, hint);
+    places.setHint(tree, hash, hint);
     assertTrue(hint.pid != 0 && tree.pool().resident(hint.pid) < 0, "it was evicted");
     long misses = tree.pool().stats().misses();
     assertEquals(-1, accept(places, tree, hash));

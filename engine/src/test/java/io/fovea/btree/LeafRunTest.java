@@ -189,7 +189,7 @@ class LeafRunTest {
       Runs r = new Runs(t);
       for (int n = 0; n < 40; n++) {
         r.begin();
-        for (int i = 0; !r.run.full(); i++) {
+        for (int i = 0; !r.run.isFull(); i++) {
           r.put(key(500 + 1 + n * LeafRun.CHANGES_MAX + i), value(i, 60));
         }
         assertTrue(r.install());
@@ -289,7 +289,7 @@ class LeafRunTest {
       assertThrows(CorruptionException.class, r::install);
       assertEquals(first ? 1 : 0, r.run.done());
       assertEquals(!first, t.tree.valid(before), "the version tells whether anything was changed");
-      assertEquals(null, t.pool.stopping().stopped(), "no change was applied in part");
+      assertEquals(null, t.pool.poolStop().stopped(), "no change was applied in part");
       // As if the run had ended there: another call continues it.
       Mem.putShort(t.pool.pages(), dead, right);
       assertArrayEquals(value(first ? 7 : 6, 20), t.get(key(600)));
@@ -311,7 +311,7 @@ class LeafRunTest {
         r.begin();
         int from = random.nextInt(4000);
         int step = 1 + random.nextInt(40);
-        while (!r.run.full()) {
+        while (!r.run.isFull()) {
           r.put(key(from), value(n, random.nextInt(120)));
           from += step;
         }
@@ -350,7 +350,7 @@ class LeafRunTest {
         for (int n = 0; n < 400; n++) {
           r.begin();
           byte[] key = keys.next();
-          while (!r.run.full() && random.nextInt(20) > 0) {
+          while (!r.run.isFull() && random.nextInt(20) > 0) {
             byte[] old = t.model.get(key);
             if (old != null && old.length <= t.tree.inlineMax() && random.nextBoolean()) {
               int at = random.nextInt(old.length + 1);

@@ -104,7 +104,7 @@ class LocationReaderMutantsTest {
         Position p,
         int bytes) {
       BufferPool pool = tree.pool();
-      places.guess(tree, hash, p);
+      places.setHint(tree, hash, p);
       if (p.pid == 0 && nothing()) {
         tree.find(key, off, len, p);
         p.found = false;

@@ -360,11 +360,11 @@ class LoggedTreeTest {
       assertTrue(BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid()).mayHaveLongValues());
       assertTrue(
           BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid())
-              .valuesUpTo(1025)
+              .declareMaxValueSize(1025)
               .mayHaveLongValues());
       assertFalse(
           BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid())
-              .valuesUpTo(1024)
+              .declareMaxValueSize(1024)
               .mayHaveLongValues());
       t.session.begin(0);
       t.session.position(4096, 4128);

@@ -61,7 +61,7 @@ class LookaheadTest {
   private void proceed(BTree tree) {
     int n = ahead.resumeDeferred(tree, true);
     for (int i = 0; i < n; i++) {
-      if (!ahead.putAside(i)) {
+      if (!ahead.defer(i)) {
         assertTrue(ahead.hint(i).found, "key " + ahead.number(i));
         found.set(ahead.number(i));
       }
@@ -114,13 +114,13 @@ class LookaheadTest {
       }
       ahead.descend(tree, 64);
       for (int i = 0; i < Lookahead.WIDTH; i++) {
-        assertTrue(ahead.putAside(i));
+        assertTrue(ahead.defer(i));
       }
-      if (ahead.deferredFull() && from + Lookahead.WIDTH < KEYS) {
+      if (ahead.isDeferredFull() && from + Lookahead.WIDTH < KEYS) {
         proceed(tree);
       }
     }
-    assertTrue(ahead.deferredFull());
+    assertTrue(ahead.isDeferredFull());
     // Half of the frames available to reads; the rest after the first failures.
     PageReads[] hogs = {new PageReads(), new PageReads()};
     long pid = AllocatorState.FIRST_PID;
@@ -149,7 +149,7 @@ class LookaheadTest {
     for (PageReads hog : hogs) {
       hog.finish();
     }
-    while (ahead.hasAside()) {
+    while (ahead.hasDeferred()) {
       proceed(tree);
     }
     assertEquals(KEYS, found.cardinality());

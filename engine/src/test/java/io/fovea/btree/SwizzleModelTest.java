@@ -111,7 +111,7 @@ class SwizzleModelTest {
     }
     Swizzles.check(t.pool);
     assertTrue(move.latch());
-    move.happened(NONE);
+    move.publish(NONE);
   }
 
   private static void cut(TestTree t, byte[] low, byte[] other, boolean few) {

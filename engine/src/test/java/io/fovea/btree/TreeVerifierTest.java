@@ -66,7 +66,7 @@ class TreeVerifierTest {
     damage.at(base);
     pool.releaseExclusive(frame);
     TreeVerifier.Report report = TreeVerifier.verify(t.tree);
-    assertFalse(report.clean());
+    assertFalse(report.isClean());
     assertTrue(
         report.problems().stream().anyMatch(p -> p.kind() == kind),
         () -> kind + " expected: " + report.problems());
@@ -190,7 +190,7 @@ class TreeVerifierTest {
     PageSet reached = new PageSet();
     TreeVerifier.Report report = TreeVerifier.verify(t.tree, reached);
     assertEquals(report.pages(), reached.size());
-    assertTrue(TreeVerifier.verify(second, reached).clean());
+    assertTrue(TreeVerifier.verify(second, reached).isClean());
     assertEquals(report.pages() + 1, reached.size());
     assertTrue(reached.contains(second.rootPid()));
     assertFalse(reached.contains(0));

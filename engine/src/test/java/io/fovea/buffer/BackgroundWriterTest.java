@@ -262,7 +262,7 @@ class BackgroundWriterTest {
   private static int candidate(Frames frames) {
     int frame = -1;
     for (int i = 0; i < frames.count; i++) {
-      frame = frames.pid(i) != 0 && FrameHeader.evictionCandidate(frames.headers, i) ? i : frame;
+      frame = frames.pid(i) != 0 && FrameHeader.isEvictionCandidate(frames.headers, i) ? i : frame;
     }
     return frame;
   }

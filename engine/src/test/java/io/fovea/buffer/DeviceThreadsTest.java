@@ -92,7 +92,7 @@ class DeviceThreadsTest {
   private static void read(BufferPool pool) {
     PageReads reads = new PageReads();
     int next = 40;
-    while (next < 120 || reads.busy()) {
+    while (next < 120 || reads.isBusy()) {
       while (next < 120 && reads.start(pool, pid(next)) >= 0) {
         next++;
       }

@@ -55,7 +55,7 @@ class DirectTest {
     long word = pids.get(3);
     // Before the preload a reference is checked.
     assertEquals(BufferPool.RESTART, pool.optimisticChild((int) word, word));
-    pool.awaken();
+    pool.preload();
     long misses = pool.stats().misses();
     for (long pid = 2; pid < state.highWater(); pid++) {
       assertEquals(pid, pool.resident(pid));
@@ -80,7 +80,7 @@ class DirectTest {
   void childReferencesAreNotChecked() {
     BufferPool pool = open(100, AllocatorState.EMPTY);
     fill(pool, 4);
-    pool.awaken();
+    pool.preload();
     int nobody = 90;
     assertNotEquals(BufferPool.RESTART, pool.optimisticChild(nobody, nobody));
     assertEquals(BufferPool.RESTART, pool.optimistic(nobody, nobody));
@@ -95,7 +95,7 @@ class DirectTest {
   void reusedPageAdvancesItsVersion() {
     BufferPool pool = open(100, AllocatorState.EMPTY);
     List<Long> pids = fill(pool, 4);
-    pool.awaken();
+    pool.preload();
     long pid = pids.get(2);
     long version = pool.optimisticChild((int) pid, pid);
     pool.free(pool.fixExclusive(pid), LogSession.NONE);
@@ -134,7 +134,7 @@ class DirectTest {
       device.write(pids.get(50) * PAGE, rubbish, 0, PAGE);
     }
     BufferPool pool = open(200, state);
-    CorruptionException e = assertThrows(CorruptionException.class, pool::awaken);
+    CorruptionException e = assertThrows(CorruptionException.class, pool::preload);
     assertTrue(e.getMessage().contains("page " + pids.get(50)), e.getMessage());
     pool.abandon();
   }
@@ -144,7 +144,7 @@ class DirectTest {
     BufferPool pool = open(128, AllocatorState.EMPTY);
     assertEquals(128, pool.frames(), 8);
     fill(pool, pool.frames() - 3);
-    pool.awaken();
+    pool.preload();
     StorageFullException e =
         assertThrows(
             StorageFullException.class, () -> pool.allocate(1, PageHeader.LEAF, LogSession.NONE));

@@ -100,7 +100,7 @@ class DoubleWriteTest {
     writeBack.begin();
     try {
       for (int frame = 0; frame < pool.frames(); frame++) {
-        if (FrameHeader.dirty(pool.frames.headers, frame) && !writeBack.full()) {
+        if (FrameHeader.isDirty(pool.frames.headers, frame) && !writeBack.isFull()) {
           writeBack.add(pool.pid(frame), frame);
         }
       }
@@ -119,7 +119,7 @@ class DoubleWriteTest {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment page = arena.allocate(PAGE, PAGE);
       after.device(DATA).read(pid * PAGE, page, 0, PAGE);
-      if (!PageHeader.sound(page, 0, PAGE, pid)) {
+      if (!PageHeader.isValid(page, 0, PAGE, pid)) {
         return "page " + pid + " is torn";
       }
       long found = Mem.getLong(page, PageHeader.BYTES);
@@ -368,7 +368,7 @@ class DoubleWriteTest {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment page = arena.allocate(PAGE, PAGE);
       disk.device(DATA).read(pid * PAGE, page, 0, PAGE);
-      assertTrue(PageHeader.sound(page, 0, PAGE, pid));
+      assertTrue(PageHeader.isValid(page, 0, PAGE, pid));
       return Mem.getLong(page, PageHeader.BYTES);
     }
   }

@@ -131,12 +131,12 @@ class FreeListWalkTest {
       allocate();
     }
     free(12);
-    pool.checkpoint().space().keep();
+    pool.checkpoint().space().blockCuts();
     assertEquals(0, cut(1));
-    pool.checkpoint().space().keep();
-    pool.checkpoint().space().release();
+    pool.checkpoint().space().blockCuts();
+    pool.checkpoint().space().unblockCuts();
     assertEquals(0, cut(1));
-    pool.checkpoint().space().release();
+    pool.checkpoint().space().unblockCuts();
     assertEquals(1, cut(1));
     check();
     pool.close();

@@ -207,9 +207,9 @@ class FreeRunsTest {
     gather();
     assertEquals(0, space.punch(early, () -> false), "replay would begin before it was free");
     assertEquals(0, space.punch(-1, () -> false), "no superblock allows holes");
-    space.keep();
+    space.blockCuts();
     assertEquals(0, punch());
-    space.release();
+    space.unblockCuts();
     assertEquals(0, space.punch(redo(), () -> true), "it had to stop");
     assertTrue(punch() > 0);
     check(pool, used);
@@ -601,7 +601,7 @@ class FreeRunsTest {
     filler.setDaemon(true);
     filler.start();
     Pools.await("it waits", () -> filler.getState() == State.TIMED_WAITING);
-    assertTrue(holes.become(0, 0)); // any change of the list
+    assertTrue(holes.tryMark(0, 0)); // any change of the list
     filler.join(20_000);
     assertTrue(ended.get(), "the filling thread waits for the latch");
     pool.releaseExclusiveUnchanged(latched);

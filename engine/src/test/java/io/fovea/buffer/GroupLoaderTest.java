@@ -125,15 +125,15 @@ class GroupLoaderTest {
       group.clear();
       group.add(pid(used ? 1 : 2));
       assertEquals(1, Groups.fetch(pool, group, used));
-      assertEquals(used, FrameHeader.used(pool.frames.headers, group.frame(0)));
+      assertEquals(used, FrameHeader.isUsed(pool.frames.headers, group.frame(0)));
     }
     int frame = group.frame(0);
     assertFalse(pool.optimisticUncounted(frame, pid(2)) == BufferPool.RESTART);
     assertEquals(frame, pool.findQuietly(pid(2)));
-    assertFalse(FrameHeader.used(pool.frames.headers, frame), "reading ahead is not a use");
-    assertFalse(FrameHeader.used(pool.frames.headers, pool.findQuietly(pid(3))));
+    assertFalse(FrameHeader.isUsed(pool.frames.headers, frame), "reading ahead is not a use");
+    assertFalse(FrameHeader.isUsed(pool.frames.headers, pool.findQuietly(pid(3))));
     pool.optimistic(frame, pid(2));
-    assertTrue(FrameHeader.used(pool.frames.headers, frame));
+    assertTrue(FrameHeader.isUsed(pool.frames.headers, frame));
     assertEquals(BufferPool.RESTART, pool.optimisticUncounted(frame, pid(5)));
     pool.close();
   }

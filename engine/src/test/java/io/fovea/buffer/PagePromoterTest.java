@@ -97,7 +97,7 @@ class PagePromoterTest {
             PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE),
             AllocatorState.EMPTY);
     pool.releaseExclusive(pool.allocateAt(2, 0, PageHeader.LEAF, LogSession.NONE));
-    pool.awaken();
+    pool.preload();
     BTree tree = BTree.create(pool, 1, LogSession.NONE);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment key = arena.allocate(8, 8);
@@ -170,8 +170,8 @@ class PagePromoterTest {
     assertEquals(0, frames.pid(from));
     assertEquals(5, FrameHeader.recLsn(frames.headers, preferred));
     assertEquals(0, FrameHeader.recLsn(frames.headers, from));
-    assertTrue(FrameHeader.dirty(frames.headers, preferred));
-    assertFalse(FrameHeader.dirty(frames.headers, from));
+    assertTrue(FrameHeader.isDirty(frames.headers, preferred));
+    assertFalse(FrameHeader.isDirty(frames.headers, from));
     assertTrue(Latch.optimistic(frames.headers, preferred) > version);
     assertTrue(Latch.optimistic(frames.headers, from) > version);
     assertEquals(63, frames.free.count());
@@ -209,9 +209,9 @@ class PagePromoterTest {
     assertEquals(preferred, new PagePromoter(frames).promote(70, from, preferred));
     checkAt(frames, 70, preferred);
     checkAt(frames, other, from);
-    assertTrue(FrameHeader.dirty(frames.headers, from));
+    assertTrue(FrameHeader.isDirty(frames.headers, from));
     assertEquals(9, FrameHeader.recLsn(frames.headers, from));
-    assertFalse(FrameHeader.dirty(frames.headers, preferred));
+    assertFalse(FrameHeader.isDirty(frames.headers, preferred));
     assertEquals(0, FrameHeader.recLsn(frames.headers, preferred));
     assertEquals(1, frames.counters.demotions.sum());
   }

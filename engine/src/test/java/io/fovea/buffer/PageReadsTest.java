@@ -102,7 +102,7 @@ class PageReadsTest {
         came.set((int) pid);
       }
       reads.finish();
-      assertFalse(reads.busy());
+      assertFalse(reads.isBusy());
       assertEquals(PageReads.CAPACITY, most);
       assertEquals(PAGES, pool.stats().misses());
       Pools.check(pool);
@@ -423,7 +423,7 @@ class PageReadsTest {
       reads.start(pool, pid(3));
       reads.start(pool, pid(4));
       reads.finish();
-      assertFalse(reads.busy());
+      assertFalse(reads.isBusy());
     }
     device.submitting = () -> {};
     for (int i = 0; i < 5; i++) {

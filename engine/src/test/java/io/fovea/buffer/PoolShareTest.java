@@ -70,7 +70,7 @@ class PoolShareTest {
     AtomicInteger woken = new AtomicInteger();
     PoolShare.Member a = join(share, 2);
     PoolShare.Member b = join(share, 2);
-    a.wakes(woken::incrementAndGet);
+    a.setWakeAction(woken::incrementAndGet);
     assertEquals(18, takeAll(a, 100));
     assertEquals(2, takeAll(b, 100));
     // Its fair share is 11, of which 3 are guaranteed.

@@ -25,7 +25,7 @@ class PoolStopTest {
     CountDownLatch goOn = new CountDownLatch(1);
     AtomicInteger runs = new AtomicInteger();
     AtomicBoolean halted = new AtomicBoolean();
-    pool.stopping()
+    pool.poolStop()
         .onStop(
             cause -> {
               if (runs.getAndIncrement() == 0) {
@@ -34,15 +34,15 @@ class PoolStopTest {
               }
               halted.set(true);
             });
-    Thread stopper = new Thread(() -> pool.stopping().stop(first));
+    Thread stopper = new Thread(() -> pool.poolStop().stop(first));
     stopper.start();
     underWay.await();
-    pool.stopping().stop(new Error("second"));
+    pool.poolStop().stop(new Error("second"));
     assertTrue(halted.get(), "returned from stop() before the action had run");
     goOn.countDown();
     stopper.join();
     assertEquals(2, runs.get());
-    assertSame(first, pool.stopping().stopped());
+    assertSame(first, pool.poolStop().stopped());
   }
 
   private static void uninterruptibly(CountDownLatch latch) {

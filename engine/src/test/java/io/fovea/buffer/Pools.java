@@ -124,10 +124,10 @@ final class Pools {
           "latch of frame " + f + " is released",
           () ->
               (Latch.word(frames.headers, f) & (Latch.EXCLUSIVE | Latch.SHARED_MASK)) == 0
-                  && !FrameHeader.writing(frames.headers, f));
+                  && !FrameHeader.isWriting(frames.headers, f));
       if (pid == 0) {
         free++;
-        if (FrameHeader.dirty(frames.headers, frame)) {
+        if (FrameHeader.isDirty(frames.headers, frame)) {
           throw new AssertionError("free frame " + frame + " is dirty");
         }
       } else if (frames.translator.locate(pid) != frame) {

@@ -39,16 +39,16 @@ class ReadyFramesTest {
     ready(2, true);
     ready(3, true);
     assertTrue(FrameHeader.use(frames.headers, 1, 65));
-    assertTrue(FrameHeader.used(frames.headers, 1));
+    assertTrue(FrameHeader.isUsed(frames.headers, 1));
     FrameHeader.setDirty(frames.headers, 2, true);
     assertTrue(Latch.tryShared(frames.headers, 3));
     assertEquals(-1, frames.claimReady());
     assertEquals(65, frames.pid(1));
-    assertTrue(FrameHeader.used(frames.headers, 1), "its use still counts");
+    assertTrue(FrameHeader.isUsed(frames.headers, 1), "its use still counts");
     assertFalse(
-        FrameHeader.evictionCandidate(frames.headers, 2),
+        FrameHeader.isEvictionCandidate(frames.headers, 2),
         "the replacement policy may propose it again");
-    assertFalse(FrameHeader.evictionCandidate(frames.headers, 3));
+    assertFalse(FrameHeader.isEvictionCandidate(frames.headers, 3));
     assertEquals(0, frames.ready.size());
   }
 
@@ -70,15 +70,15 @@ class ReadyFramesTest {
     int room = frames.plan.batch();
     for (int frame = 0; frame < room; frame++) {
       FrameHeader.markCandidate(frames.headers, frame);
-      assertFalse(frames.unwritten.full());
+      assertFalse(frames.unwritten.isFull());
       assertTrue(frames.unwritten.offer(frame));
     }
-    assertTrue(frames.unwritten.full());
+    assertTrue(frames.unwritten.isFull());
     FrameHeader.markCandidate(frames.headers, room);
     assertFalse(frames.unwritten.offer(room));
-    assertFalse(FrameHeader.evictionCandidate(frames.headers, room));
+    assertFalse(FrameHeader.isEvictionCandidate(frames.headers, room));
     for (int frame = 0; frame < room; frame++) {
-      assertTrue(FrameHeader.evictionCandidate(frames.headers, frame));
+      assertTrue(FrameHeader.isEvictionCandidate(frames.headers, frame));
       assertEquals(frame, frames.unwritten.take());
     }
     assertEquals(ReadyFrames.EMPTY, frames.unwritten.take());
@@ -91,7 +91,7 @@ class ReadyFramesTest {
     }
     assertEquals(16, frames.ready.size());
     assertFalse(
-        FrameHeader.evictionCandidate(frames.headers, 0),
+        FrameHeader.isEvictionCandidate(frames.headers, 0),
         "the replacement policy may propose it again");
     for (int frame = 1; frame < 17; frame++) {
       assertEquals(frame, frames.claimReady());

@@ -65,7 +65,7 @@ class ReplacementTest {
     int first = clock.acquire(-1);
     for (int i = 0; i < 64; i++) {
       assertFalse(
-          FrameHeader.used(frames.headers, i), "one revolution of the clock hand clears all");
+          FrameHeader.isUsed(frames.headers, i), "one revolution of the clock hand clears all");
     }
     int second = clock.acquire(-1);
     assertEquals((first + 1) % 64, second, "the next one is cold now");
@@ -74,7 +74,7 @@ class ReplacementTest {
     assertTrue(Latch.tryShared(frames.headers, (second + 3) % 64));
     FrameHeader.setWriting(frames.headers, (second + 4) % 64, true);
     assertEquals((second + 5) % 64, clock.acquire(-1), "in use, dirty, latched, being written");
-    assertFalse(FrameHeader.used(frames.headers, (second + 1) % 64));
+    assertFalse(FrameHeader.isUsed(frames.headers, (second + 1) % 64));
     assertEquals(3, frames.counters.evictionsClean.sum());
     assertEquals(0, frames.free.count());
     assertEquals(0, frames.counters.frameWaits.sum());
@@ -198,8 +198,8 @@ class ReplacementTest {
       assertEquals(-1, replacement.tryAcquire(-1));
     }
     for (int i = 0; i < FRAMES; i++) {
-      assertEquals(i < room, FrameHeader.evictionCandidate(frames.headers, i), "frame " + i);
-      assertEquals(i >= 60, FrameHeader.used(frames.headers, i), "frame " + i);
+      assertEquals(i < room, FrameHeader.isEvictionCandidate(frames.headers, i), "frame " + i);
+      assertEquals(i >= 60, FrameHeader.isUsed(frames.headers, i), "frame " + i);
     }
     // The writer takes two of them, one of which is used again.
     int used = frames.unwritten.take();
@@ -210,9 +210,10 @@ class ReplacementTest {
     assertEquals(written, replacement.acquire(-1));
     assertEquals(-1, replacement.tryAcquire(-1));
     assertTrue(
-        FrameHeader.evictionCandidate(frames.headers, room + 1), "the list had space for one more");
+        FrameHeader.isEvictionCandidate(frames.headers, room + 1),
+        "the list had space for one more");
     for (int i = 60; i < FRAMES; i++) {
-      assertTrue(FrameHeader.used(frames.headers, i), "frame " + i);
+      assertTrue(FrameHeader.isUsed(frames.headers, i), "frame " + i);
     }
   }
 
@@ -230,9 +231,9 @@ class ReplacementTest {
     for (int i = 24; i < FRAMES; i++) {
       assertEquals(i, replacement.tryAcquire(-1));
     }
-    assertTrue(frames.unwritten.full());
+    assertTrue(frames.unwritten.isFull());
     for (int i = 0; i < 24; i++) {
-      assertEquals(i < room, FrameHeader.evictionCandidate(frames.headers, i), "frame " + i);
+      assertEquals(i < room, FrameHeader.isEvictionCandidate(frames.headers, i), "frame " + i);
     }
     // The others now count as in use: with half of them dirty the thread waits.
     frames.counters.dirty.add(20 + 40);
@@ -256,9 +257,9 @@ class ReplacementTest {
     assertEquals(-1, replacement.tryAcquire(-1), "being written");
     FrameHeader.setWriting(frames.headers, 5, false);
     assertEquals(5, replacement.acquire(-1));
-    assertTrue(FrameHeader.used(frames.headers, 6));
+    assertTrue(FrameHeader.isUsed(frames.headers, 6));
     assertEquals(2, frames.counters.evictionsDirty.sum());
-    assertTrue(FrameHeader.used(frames.headers, 63), "hot and clean");
+    assertTrue(FrameHeader.isUsed(frames.headers, 63), "hot and clean");
   }
 
   /** A stalled writer does not keep a thread from a frame that needs no write. */
@@ -267,7 +268,7 @@ class ReplacementTest {
     Frames frames = mostlyDirty(false);
     FrameAllocator replacement = new FrameAllocator(frames, 10_000, NO_WRITER);
     assertEquals(-1, replacement.tryAcquire(-1));
-    assertTrue(frames.unwritten.full());
+    assertTrue(frames.unwritten.isFull());
     for (int i = 60; i < FRAMES; i++) {
       assertEquals(i, replacement.acquire(-1));
     }

@@ -328,8 +328,8 @@ class ResidencyBudgetTest {
           assertEquals(step < 4 ? 0 : take ? 4 : 5, back, "grants at " + steps);
         };
     final long memory = inMemory(pool);
-    final long calls = pool.frames.counters.forgetCalls.sum();
-    final long gone = pool.frames.counters.pagesForgotten.sum();
+    final long calls = pool.frames.counters.discardCalls.sum();
+    final long gone = pool.frames.counters.pagesDiscarded.sum();
     if (take) {
       assertEquals(0, residencyBudget.take(list));
     } else {
@@ -338,10 +338,10 @@ class ResidencyBudgetTest {
     residencyBudget.between = step -> {};
     assertEquals(List.of(1, 2, 3, 4, 4, 4, 4, 4), steps);
     assertEquals(0, list.size());
-    assertEquals(gone + 5, pool.frames.counters.pagesForgotten.sum());
+    assertEquals(gone + 5, pool.frames.counters.pagesDiscarded.sum());
     // Three pages are adjacent.
     int most = new DropList(pool.frames.region, 1).together() ? 1 : 3;
-    assertEquals(calls + most, pool.frames.counters.forgetCalls.sum());
+    assertEquals(calls + most, pool.frames.counters.discardCalls.sum());
     assertEquals(
         Math.max(0, memory - 5 * PAGE), inMemory(pool), "V4: they have not been written to");
     if (take) {
@@ -401,8 +401,8 @@ class ResidencyBudgetTest {
     long[] pids = pages(pool, 4096);
     pool.flushAll();
     Counters counters = pool.frames.counters;
-    final long calls = counters.forgetCalls.sum();
-    final long gone = counters.pagesForgotten.sum();
+    final long calls = counters.discardCalls.sum();
+    final long gone = counters.pagesDiscarded.sum();
     PageGroup group = new PageGroup();
     SplittableRandom random = new SplittableRandom(3);
     for (int i = 0; i < 200; i++) {
@@ -413,8 +413,8 @@ class ResidencyBudgetTest {
       pool.begin(group, true);
       group.await();
     }
-    long left = counters.pagesForgotten.sum() - gone;
-    long took = counters.forgetCalls.sum() - calls;
+    long left = counters.pagesDiscarded.sum() - gone;
+    long took = counters.discardCalls.sum() - calls;
     assertTrue(left > 3_000, left + " pages were evicted");
     if (new DropList(pool.frames.region, 1).together()) {
       assertTrue(3 * took < left, left + " pages were evicted by " + took + " calls");

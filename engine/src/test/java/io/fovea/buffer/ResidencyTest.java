@@ -270,9 +270,9 @@ class ResidencyTest {
     for (int miss = 1; miss <= 4 * together; miss++) {
       bring(frames, 2 + n + miss);
       int evictors = (miss + together - 1) / together;
-      assertEquals(evictors * together, frames.counters.pagesForgotten.sum(), "miss " + miss);
+      assertEquals(evictors * together, frames.counters.pagesDiscarded.sum(), "miss " + miss);
       assertEquals(
-          one ? evictors : evictors * together, frames.counters.forgetCalls.sum(), "miss " + miss);
+          one ? evictors : evictors * together, frames.counters.discardCalls.sum(), "miss " + miss);
       assertEquals(evictors * together - miss, residencyBudget.free(), "miss " + miss);
     }
     for (long pid = 3; pid < 2 + n; pid += 2) {
@@ -299,15 +299,15 @@ class ResidencyTest {
     }
     assertEquals(replacement.lists.count(), lent.stream().distinct().count());
     bring(frames, 2 + n);
-    assertEquals(1, frames.counters.pagesForgotten.sum());
+    assertEquals(1, frames.counters.pagesDiscarded.sum());
     assertEquals(0, frames.residency.free());
     int frame = frames.residency.claim(3 + n, false, false);
     assertEquals(3 + n, frame);
-    assertEquals(2, frames.counters.pagesForgotten.sum());
+    assertEquals(2, frames.counters.pagesDiscarded.sum());
     lent.getFirst().add(7);
     replacement.lists.putBack(lent.getFirst());
     bring(frames, 4 + n);
-    assertEquals(2 + ResidencyBudget.TOGETHER, frames.counters.pagesForgotten.sum());
+    assertEquals(2 + ResidencyBudget.TOGETHER, frames.counters.pagesDiscarded.sum());
     frames.residency.unclaim(frame);
     frames.release();
   }
@@ -322,7 +322,7 @@ class ResidencyTest {
     ResidencyBudget residencyBudget = (ResidencyBudget) frames.residency;
     int before = residencyBudget.capacity();
     long[] pages = {0};
-    residencyBudget.fileHas(() -> pages[0]);
+    residencyBudget.setFilePages(() -> pages[0]);
     while (residencyBudget.capacity() > before - 70) {
       pages[0] += 100;
     }
@@ -331,7 +331,7 @@ class ResidencyTest {
     int frame = residencyBudget.claim(2_000, true, false);
     assertTrue(frame >= 0);
     assertTrue(residencyBudget.free() >= 0, "over by " + -residencyBudget.free());
-    assertEquals(3L * ResidencyBudget.TOGETHER, frames.counters.pagesForgotten.sum());
+    assertEquals(3L * ResidencyBudget.TOGETHER, frames.counters.pagesDiscarded.sum());
     residencyBudget.unclaim(frame);
     frames.release();
   }

@@ -39,19 +39,19 @@ public final class TestLatches {
     Frames frames = pool.frames;
     for (int frame = 0; frame < frames.count; frame++) {
       if (FrameHeader.recLsn(frames.headers, frame) != 0
-          || FrameHeader.dirty(frames.headers, frame)) {
+          || FrameHeader.isDirty(frames.headers, frame)) {
         all.append(
             String.format(
                 "%n page %d in frame %d, dirty %b, word %x, type %d, recLsn %d, pageLsn %d,"
                     + " writing %b, found in %d",
                 frames.pid(frame),
                 frame,
-                FrameHeader.dirty(frames.headers, frame),
+                FrameHeader.isDirty(frames.headers, frame),
                 Latch.word(frames.headers, frame),
                 PageHeader.type(frames.pages, frames.base(frame)),
                 FrameHeader.recLsn(frames.headers, frame),
                 PageHeader.pageLsn(frames.pages, frames.base(frame)),
-                FrameHeader.writing(frames.headers, frame),
+                FrameHeader.isWriting(frames.headers, frame),
                 frames.translator.locate(frames.pid(frame))));
       }
     }

@@ -64,7 +64,7 @@ final class VirtualRaces {
       FrameHeader.setPid(HEADERS, frame, resident ? PID : 0);
       write(resident ? PID : 0);
       if (!resident) {
-        REGION.forget((long) frame * PAGE, PAGE);
+        REGION.discard((long) frame * PAGE, PAGE);
       }
     }
 
@@ -86,7 +86,7 @@ final class VirtualRaces {
       }
       if (FrameHeader.pid(HEADERS, frame) == PID) {
         FrameHeader.setPid(HEADERS, frame, 0);
-        REGION.forget((long) frame * PAGE, PAGE);
+        REGION.discard((long) frame * PAGE, PAGE);
       }
       Latch.releaseExclusive(HEADERS, frame);
     }

@@ -40,7 +40,7 @@ class PageCopiesTest {
 
   private void change(int page) {
     long at = (long) page * PAGE;
-    copies.before(page, FIRST + page, pages, at);
+    copies.beforeChange(page, FIRST + page, pages, at);
     numbers[page] = ++next;
     write(pages, at, next);
   }
@@ -169,9 +169,9 @@ class PageCopiesTest {
             });
     failing.prepare(limits(1, 1000, MemoryDevice::new));
     PageSnapshot s = failing.open(PAGES);
-    failing.before(0, FIRST, pages, 0); // into memory
+    failing.beforeChange(0, FIRST, pages, 0); // into memory
     assertFalse(s.isEvicted());
-    failing.before(1, FIRST + 1, pages, PAGE); // into the file, sealed before
+    failing.beforeChange(1, FIRST + 1, pages, PAGE); // into the file, sealed before
     assertTrue(s.isEvicted());
     assertEquals(0, failing.snapshots());
     failing.end();
@@ -181,9 +181,9 @@ class PageCopiesTest {
   void youngPagesAreNotCopied() {
     copies.prepare(CopyLimits.memory(10L * PAGE));
     PageSnapshot s = copies.open(10);
-    copies.before(3, 10, pages, 3L * PAGE);
+    copies.beforeChange(3, 10, pages, 3L * PAGE);
     assertEquals(0, copies.entries());
-    copies.before(3, 9, pages, 3L * PAGE);
+    copies.beforeChange(3, 9, pages, 3L * PAGE);
     assertEquals(1, copies.entries());
     assertTrue(copies.isWatched(9));
     assertFalse(copies.isWatched(10));

@@ -189,7 +189,7 @@ class EntryCrashTest {
         try {
           db.backup(folder.resolve(directory), BackupOptions.defaults());
         } catch (InvalidUseException e) {
-          says(e, "Take an empty directory");
+          says(e, "Choose an empty directory");
           db.backup(folder.resolve(directory + ".again"), BackupOptions.defaults());
           restore(folder, List.of(directory + ".again"), n);
           return;

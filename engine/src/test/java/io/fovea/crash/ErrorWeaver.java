@@ -49,7 +49,7 @@ final class ErrorWeaver extends WeavingLoader {
           "end", // of a log session
           "endActive",
           "ended", // of a read: on a thread of the device, with its own stack
-          "passed", // of the commit gate
+          "leaveGate",
           "groupBecameDurable",
           "unlatch", // of a walk of the free list
           "unlock",

@@ -42,7 +42,7 @@ class ErrorTest {
     assertTrue(
         new StorageFullException("write", "/x", 4096, "ENOSPC").getMessage().contains("4096"));
     assertTrue(new DatabaseLockedException("/x", 7).getMessage().contains("process 7"));
-    assertTrue(new DatabaseLockedException("/x", -1).getMessage().contains("not known"));
+    assertTrue(new DatabaseLockedException("/x", -1).getMessage().contains("unknown"));
     assertTrue(new PoolTooSmallException(10, 20).getMessage().contains("at least 20"));
     assertTrue(new PoolExhaustedException(64, 5000).getMessage().contains("64 frames"));
     assertTrue(new KeyTooLargeException(2000, 1000).getMessage().contains("2000"));

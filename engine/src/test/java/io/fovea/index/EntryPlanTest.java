@@ -31,7 +31,6 @@ class EntryPlanTest {
           new int[] {4, 0, 0, -1},
           new int[] {0, 0, 0, 1},
           new int[] {Tuple.TEXT, Tuple.INT64},
-          2,
           false);
 
   private final MemorySegment out = arena.allocate(plan.sizeMax());

@@ -157,7 +157,7 @@ class PackedRowsTest {
       MemorySegment exact = arena.allocate(Math.max(1, length));
       Mem.copy(stored, 0, exact, 0, length);
       MemorySegment out = arena.allocate(size, 8);
-      if (old.renew(length, exact, 0, out, 0) == LegacyRowReader.UNPACKED) {
+      if (old.upgrade(length, exact, 0, out, 0) == LegacyRowReader.UNPACKED) {
         MemorySegment again = arena.allocate(size, 8);
         assertEquals(length, rows.pack(out, 0, again, 0));
       }

@@ -26,7 +26,7 @@ class DropListTest {
 
   @BeforeEach
   void pagesCanBeDropped() {
-    assumeTrue(region.forgets(), "no native access to memory here");
+    assumeTrue(region.canDiscard(), "no native access to memory here");
   }
 
   @AfterEach
@@ -49,7 +49,7 @@ class DropListTest {
     }
 
     @Override
-    public long forgetAll(long vector, int count) {
+    public long discardAll(long vector, int count) {
       MemorySegment ranges = MemorySegment.ofAddress(vector).reinterpret(16L * count);
       calls.add("many " + count);
       long all = 0;
@@ -67,7 +67,7 @@ class DropListTest {
     }
 
     @Override
-    public int forget(long address, long length) {
+    public int discard(long address, long length) {
       calls.add("one");
       went(address, length);
       return 0;

@@ -160,7 +160,7 @@ public final class LockOrder {
   /** Called when the thread acquires something other than a lock. */
   public static void holds(Object what, String name) {
     Integer rank = ranks.get(name);
-    if (rank != null && !(what instanceof LogSession s && !s.logging())) {
+    if (rank != null && !(what instanceof LogSession s && !s.isLogging())) {
       Held mine = HELD.get();
       OWNERS.put(what, mine);
       mine.add(what, name, rank);

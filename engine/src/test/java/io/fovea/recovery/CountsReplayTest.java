@@ -29,7 +29,7 @@ class CountsReplayTest {
     Superblock s = Superblock.ofNew(4096);
     return s.closed(s.allocator(), 10, end, 1)
         .logged(redo, s.allocator(), redo, 10, Watermark.NONE)
-        .counted(counted);
+        .withCounts(counted);
   }
 
   /** Adds COUNTS of one tree, with one context's last included commit. */

@@ -20,7 +20,7 @@ class LogSpaceAccountingTest {
       exact.put(tail, written);
       use.sample(redo, tail, written);
       long truth = written - exact.floorEntry(redo).getValue();
-      long said = use.behind(redo);
+      long said = use.bytesAfter(redo);
       assertTrue(said >= truth, said + " < " + truth);
       assertTrue(said <= truth + 10_000 + 2 * 8192, said + " > " + truth);
       long half = use.position(50_000, tail);
@@ -37,6 +37,6 @@ class LogSpaceAccountingTest {
   void initiallyTheFileIsAsLargeAsTheLog() {
     LogSpaceAccounting use = new LogSpaceAccounting(4096);
     use.sample(5_000, 105_000, 700);
-    assertEquals(100_000, use.behind(5_000));
+    assertEquals(100_000, use.bytesAfter(5_000));
   }
 }

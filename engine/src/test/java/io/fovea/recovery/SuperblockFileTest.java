@@ -53,10 +53,10 @@ class SuperblockFileTest {
   void theNewerSuperblockIsUsed(int pageSize) {
     SuperblockFile f = file();
     Superblock first = f.write(Superblock.ofNew(pageSize));
-    assertFalse(read().clean());
+    assertFalse(read().isClean());
     Superblock second = f.write(first.with(true, 17, new AllocatorState(100, 7, 3)));
     assertEquals(second, read());
-    assertTrue(read().clean());
+    assertTrue(read().isClean());
     assertEquals(1, second.sequence());
     Superblock third = f.write(second.with(false, 18, new AllocatorState(200, 0, 0)));
     assertEquals(third, read());
@@ -94,7 +94,7 @@ class SuperblockFileTest {
     assertEquals(5000, read().redoLsn());
     assertEquals(6000, read().snapshotLsn());
     Superblock closed = f.write(open.closed(new AllocatorState(10, 0, 0), 34, 7000, 4));
-    assertTrue(read().clean());
+    assertTrue(read().isClean());
     assertEquals(closed, read());
     assertEquals(7000, read().endLsn());
     assertEquals(new Watermark(7000, 4), read().durable());
@@ -122,7 +122,7 @@ class SuperblockFileTest {
     Mem.putInt(block, 40, 1);
     PageHeader.seal(block, 0, 4096);
     device.write(0, block, 0, 4096);
-    assertTrue(read().clean());
+    assertTrue(read().isClean());
     assertEquals(0, read().endLsn());
     assertEquals(0, read().incarnation());
   }
@@ -176,7 +176,7 @@ class SuperblockFileTest {
     device.write(4096, block, 0, 4096);
     IncompatibleFormatException e =
         assertThrows(IncompatibleFormatException.class, () -> file().read());
-    assertTrue(e.getMessage().contains("no Fovea database"), e.getMessage());
+    assertTrue(e.getMessage().contains("not a Fovea database"), e.getMessage());
     Mem.zero(block, 0, 4096);
     device.write(0, block, 0, 4096);
     device.write(4096, block, 0, 4096);

@@ -36,7 +36,7 @@ class LeakRegistryTest {
     }
 
     @Override
-    void forgotten() {
+    void leaked() {
       told.incrementAndGet();
       if (throwing != null) {
         throw throwing;

@@ -30,7 +30,7 @@ class ShortcutFallbackTest {
   }
 
   private static void closes(KeyLocations keyLocations, KeyLocationCache table) {
-    assertSame(table, keyLocations.table());
+    assertSame(table, keyLocations.cache());
     assertTrue(keyLocations.bytes() >= KeyLocationCache.BYTES_MIN);
     keyLocations.close();
     assertEquals(0, keyLocations.bytes());
@@ -45,7 +45,7 @@ class ShortcutFallbackTest {
         logged(
             () -> {
               KeyLocations keyLocations = new KeyLocations("shop", 3 << 20, 4096, true, files);
-              KeyLocationCache table = keyLocations.table();
+              KeyLocationCache table = keyLocations.cache();
               assertNotNull(table);
               assertEquals(2 << 20, keyLocations.maxBytes(), "a power of two");
               closes(keyLocations, table);
@@ -63,7 +63,7 @@ class ShortcutFallbackTest {
             () -> {
               KeyLocations keyLocations =
                   new KeyLocations("shop", 3 << 20, 4096, true, MemoryFiles.KERNEL);
-              KeyLocationCache table = keyLocations.table();
+              KeyLocationCache table = keyLocations.cache();
               assertNotNull(table);
               assertEquals(3 << 20, keyLocations.maxBytes(), "granules");
               closes(keyLocations, table);
@@ -75,7 +75,7 @@ class ShortcutFallbackTest {
   void isFlatByDefault() {
     RefusingFiles files = new RefusingFiles(Call.CREATE, 0);
     KeyLocations keyLocations = new KeyLocations("shop", 3 << 20, 4096, false, files);
-    assertNotNull(keyLocations.table());
+    assertNotNull(keyLocations.cache());
     assertEquals(0, files.refusals());
     keyLocations.close();
   }

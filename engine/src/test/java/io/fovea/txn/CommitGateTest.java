@@ -38,7 +38,7 @@ class CommitGateTest {
     for (int i = 0; i < THREADS; i++) {
       Pair pair = new Pair();
       pairs[i] = pair;
-      CommitGate.CommitSlot commitSlot = gate.pass(i);
+      CommitGate.CommitSlot commitSlot = gate.slotOf(i);
       threads.add(
           Thread.ofPlatform()
               .start(
@@ -48,7 +48,7 @@ class CommitGateTest {
                       pair.first++;
                       Thread.onSpinWait();
                       pair.second++;
-                      gate.passed(commitSlot);
+                      gate.leaveGate(commitSlot);
                     }
                   }));
     }
@@ -82,14 +82,14 @@ class CommitGateTest {
   @Test
   void theWaitForAQuiescentPointIsBounded() {
     CommitGate gate = new CommitGate(2);
-    gate.enter(gate.pass(1));
+    gate.enter(gate.slotOf(1));
     boolean[] came = new boolean[1];
     TransactionAbortedException e =
         assertThrows(
             TransactionAbortedException.class,
             () -> gate.atQuiescentPoint(() -> came[0] = true, 1, () -> {}));
     assertEquals(AbortCause.ADMISSION, e.abortCause());
-    gate.passed(gate.pass(1));
+    gate.leaveGate(gate.slotOf(1));
     assertFalse(came[0]);
     gate.atQuiescentPoint(() -> came[0] = true, LONG, () -> {});
     assertTrue(came[0]);
@@ -99,7 +99,7 @@ class CommitGateTest {
   @Test
   void theWaitEndsWhenTheEngineStops() throws Exception {
     CommitGate gate = new CommitGate(2);
-    gate.enter(gate.pass(0));
+    gate.enter(gate.slotOf(0));
     FutureTask<Void> waits =
         new FutureTask<>(
             () ->
@@ -122,12 +122,12 @@ class CommitGateTest {
   @Test
   void anInterruptEndsTheWait() {
     CommitGate gate = new CommitGate(2);
-    gate.enter(gate.pass(0));
+    gate.enter(gate.slotOf(0));
     Thread.currentThread().interrupt();
     assertThrows(
         OperationInterruptedException.class, () -> gate.atQuiescentPoint(() -> {}, LONG, () -> {}));
     assertTrue(Thread.interrupted(), "the interrupt flag is preserved");
-    gate.passed(gate.pass(0));
+    gate.leaveGate(gate.slotOf(0));
     gate.atQuiescentPoint(() -> {}, LONG, () -> {});
   }
 }

@@ -31,11 +31,11 @@ final class GateRaces {
 
     @Actor
     public void commit() {
-      CommitGate.CommitSlot commitSlot = gate.pass(0);
+      CommitGate.CommitSlot commitSlot = gate.slotOf(0);
       gate.enter(commitSlot);
       first = 1;
       second = 1;
-      gate.passed(commitSlot);
+      gate.leaveGate(commitSlot);
     }
 
     @Actor
@@ -69,10 +69,10 @@ final class GateRaces {
 
     @Actor
     public void commit(JZ_Result r) {
-      CommitGate.CommitSlot commitSlot = gate.pass(0);
+      CommitGate.CommitSlot commitSlot = gate.slotOf(0);
       gate.changes(commitSlot, TREE);
       gate.enter(commitSlot);
-      r.r1 = marks.watched() ? marks.highest(TREE) : -1;
+      r.r1 = marks.isWatched() ? marks.highest(TREE) : -1;
     }
 
     @Actor
@@ -103,10 +103,10 @@ final class GateRaces {
 
     @Actor
     public void commit(ZZ_Result r) {
-      CommitGate.CommitSlot commitSlot = gate.pass(0);
+      CommitGate.CommitSlot commitSlot = gate.slotOf(0);
       gate.changes(commitSlot, TREE);
       gate.enter(commitSlot);
-      r.r1 = marks.watched() && marks.highest(TREE) >= 7;
+      r.r1 = marks.isWatched() && marks.highest(TREE) >= 7;
     }
 
     @Actor

@@ -35,7 +35,7 @@ public final class HealthRaces {
 
     @Arbiter
     void after(ZZ_Result r) {
-      r.r1 = health.halted();
+      r.r1 = health.isHalted();
       r.r2 = health.poison() != null;
     }
   }
@@ -61,7 +61,7 @@ public final class HealthRaces {
     void after(ZZZ_Result r) {
       r.r1 = health.pagesAreConsistent();
       r.r2 = health.poison() != null;
-      r.r3 = health.halted();
+      r.r3 = health.isHalted();
     }
   }
 
@@ -81,7 +81,7 @@ public final class HealthRaces {
 
     @Actor
     void look(ZZ_Result r) {
-      r.r1 = health.halted();
+      r.r1 = health.isHalted();
       r.r2 = health.poison() != null;
     }
   }

@@ -49,7 +49,7 @@ class PessimisticTest {
 
   private static Client begin(TxFixture f, Attempts attempts) {
     Client c = new Client(f.engine.begin(false, NO_LIMIT, attempts));
-    assertTrue(c.tx.pessimistic());
+    assertTrue(c.tx.isPessimistic());
     return c;
   }
 
@@ -306,7 +306,7 @@ class PessimisticTest {
         long limit = 1_000;
         Client p = new Client(f.engine.begin(false, limit, attempts));
         long began = System.nanoTime();
-        assertTrue(p.tx.pessimistic());
+        assertTrue(p.tx.isPessimistic());
         while (System.nanoTime() - began <= 2 * limit) {
           Thread.onSpinWait();
         }
@@ -330,7 +330,7 @@ class PessimisticTest {
       Attempts third = f.engine.attempts(0);
       Client p = begin(f, first);
       Client q = new Client(f.engine.begin(false, NO_LIMIT, second));
-      assertFalse(q.tx.pessimistic(), "continues optimistically");
+      assertFalse(q.tx.isPessimistic(), "continues optimistically");
       q.rollback();
       p.rollback();
       second.close(); // leaves before its ticket is granted
@@ -339,7 +339,7 @@ class PessimisticTest {
       third.close();
       Attempts fourth = f.engine.attempts(1);
       Client r = new Client(f.engine.begin(false, NO_LIMIT, fourth));
-      assertFalse(r.tx.pessimistic());
+      assertFalse(r.tx.isPessimistic());
       r.rollback();
       fourth.backOff();
       begin(f, fourth).rollback();
@@ -396,7 +396,7 @@ class PessimisticTest {
         Tx tx = f.engine.begin(false, NO_LIMIT, attempts);
         boolean over = false; // after which the context may belong to another thread
         try {
-          if (tx.pessimistic()) {
+          if (tx.isPessimistic()) {
             pessimistic.incrementAndGet();
           }
           Client c = new Client(tx);

@@ -104,7 +104,7 @@ class SingleReadFastPathTest {
       for (int how = 0; how < 3; how++) {
         Client c = new Client(f.engine.begin(how > 0, 0, false));
         if (how != 1) {
-          c.tx.repeated();
+          c.tx.declareRetry();
         }
         long before = made(f);
         assertNull(c.alone(f.tree(), key(2 * how + 1)));

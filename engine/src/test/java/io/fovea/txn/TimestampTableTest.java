@@ -83,7 +83,7 @@ class TimestampTableTest {
   @Test
   void waitersDetectThatTheEngineHasStopped() {
     table.lock(one, COLUMN);
-    table.whileWaiting(
+    table.setWaitCheck(
         () -> {
           throw new DatabaseClosedException();
         });

@@ -310,7 +310,7 @@ class TxTest {
     assertThrows(TransactionAbortedException.class, () -> one.get(t, "a"));
     assertThrows(TransactionAbortedException.class, () -> one.get(t, "b"));
     assertThrows(TransactionAbortedException.class, one::commit);
-    assertFalse(one.tx.active());
+    assertFalse(one.tx.isActive());
   }
 
   @Test
@@ -372,7 +372,7 @@ class TxTest {
       assertSame(context, same);
       assertThrows(InvalidUseException.class, () -> context.commit(commits));
       assertThrows(AssertionError.class, () -> context.rollback(commits));
-      assertTrue(same.active());
+      assertTrue(same.isActive());
       same.rollback(rollsBack);
       assertThrows(InvalidUseException.class, () -> same.commit(rollsBack));
       assertThrows(AssertionError.class, () -> same.rollback(rollsBack));

@@ -228,7 +228,7 @@ class UpdateLocksTest {
     try (TxFixture f = fixture(kind)) {
       Client c = new Client(f.engine.begin(false, 0, true));
       increment(c, f.tree(), "a");
-      assertEquals(c.tx.pessimistic() ? 0 : 1, f.engine.updateLocks().held());
+      assertEquals(c.tx.isPessimistic() ? 0 : 1, f.engine.updateLocks().held());
       c.commit();
       atRest(f);
     }

@@ -401,14 +401,14 @@ class InFlightGroupsTest {
         inFlightGroups.start();
       }
       inFlightGroups.finish(flight, flight.startNumber, true);
-      assertSame(flight, inFlightGroups.pass());
+      assertSame(flight, inFlightGroups.takeDurable());
     }
     assertSame(first, inFlightGroups.next());
     inFlightGroups.start();
     inFlightGroups.finish(first, first.startNumber, true);
     inFlightGroups.finish(first, late, false);
     inFlightGroups.finish(first, 0, false);
-    assertSame(first, inFlightGroups.pass(), "the group is durable");
+    assertSame(first, inFlightGroups.takeDurable(), "the group is durable");
     assertTrue(inFlightGroups.isEmpty());
     inFlightGroups.awaitNone();
   }

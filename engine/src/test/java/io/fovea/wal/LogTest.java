@@ -27,9 +27,9 @@ class LogTest {
   void aSessionServesTheThreadThatBeganIt() throws InterruptedException {
     try (Log log = Logs.create(device)) {
       LogSession session = log.session();
-      assertFalse(session.begun());
+      assertFalse(session.isActive());
       session.begin(LogSession.space(100));
-      assertTrue(session.begun());
+      assertTrue(session.isActive());
       AtomicReference<Throwable> thrown = new AtomicReference<>();
       Thread stranger =
           Thread.ofPlatform()

@@ -102,7 +102,7 @@ public class PointLookup {
             AllocatorState.EMPTY);
     // Page 2 is the catalog of a database. Allocating it makes later allocations read no pages.
     pool.releaseExclusive(pool.allocateAt(2, 0, PageHeader.LEAF, LogSession.NONE));
-    pool.awaken();
+    pool.preload();
     tree = BTree.create(pool, 1, LogSession.NONE);
     MemorySegment key = Arena.ofAuto().allocate(8, 8);
     MemorySegment value = Arena.ofAuto().allocate(VALUE_BYTES, 8);

@@ -179,7 +179,7 @@ public class TranslationLadder {
     pool = new BufferPool(device, config, AllocatorState.EMPTY);
     // Page 2 is the catalog of a database. Allocating it makes later allocations read no pages.
     pool.releaseExclusive(pool.allocateAt(2, 0, PageHeader.LEAF, LogSession.NONE));
-    pool.awaken();
+    pool.preload();
     SplittableRandom random = new SplittableRandom(42);
     int pages = (int) (((long) bufferMiB << 20) / (PAGE + BESIDE) * fill);
     int leaves = pages - pages / FAN_OUT - 8;
