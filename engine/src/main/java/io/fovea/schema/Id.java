@@ -13,8 +13,11 @@ import java.lang.annotation.Target;
  * record Account(@Id long id, String owner, BigDecimal balance) {}
  * }</pre>
  *
+ * <p>Annotate record components only. Fields are a target for Kotlin, whose compiler copies the
+ * annotation of a {@code @JvmRecord} property from its field to the component.
+ *
  * @since 0.1.0
  */
 @Retention(RetentionPolicy.RUNTIME)
-@Target(ElementType.RECORD_COMPONENT)
+@Target({ElementType.RECORD_COMPONENT, ElementType.FIELD})
 public @interface Id {}
