@@ -12,7 +12,9 @@ final class Version implements IVersionProvider {
   public String[] getVersion() throws IOException {
     try (InputStream in =
         Objects.requireNonNull(Version.class.getResourceAsStream("version.txt"))) {
-      return new String[] {"fovea " + new String(in.readAllBytes(), StandardCharsets.UTF_8).strip()};
+      return new String[] {
+        "fovea " + new String(in.readAllBytes(), StandardCharsets.UTF_8).strip()
+      };
     }
   }
 }

@@ -16,8 +16,7 @@ class VersionTest {
   @Test
   void versionIsThatOfTheProject() throws IOException {
     Matcher version =
-        Pattern.compile("<version>([^<]+)</version>")
-            .matcher(Files.readString(Path.of("pom.xml")));
+        Pattern.compile("<version>([^<]+)</version>").matcher(Files.readString(Path.of("pom.xml")));
     assertTrue(version.find());
     assertEquals(List.of("fovea " + version.group(1)), lines("--version"));
   }

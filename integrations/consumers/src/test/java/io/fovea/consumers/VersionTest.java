@@ -79,7 +79,8 @@ class VersionTest {
 
   @Test
   void apiBelongsToThisVersionOrAnEarlierOne() throws IOException {
-    ModuleDescriptor.Version current = ModuleDescriptor.Version.parse(version.replace("-SNAPSHOT", ""));
+    ModuleDescriptor.Version current =
+        ModuleDescriptor.Version.parse(version.replace("-SNAPSHOT", ""));
     int tags = 0;
     for (String module : all("<module>([^<]+)</module>", pom)) {
       Path sources = ROOT.resolve(module).resolve("src/main/java");
@@ -90,7 +91,8 @@ class VersionTest {
         for (Path file : files.filter(f -> f.toString().endsWith(".java")).toList()) {
           for (String since : all("@since ([0-9.]+)", Files.readString(file))) {
             tags++;
-            assertFalse(ModuleDescriptor.Version.parse(since).compareTo(current) > 0, file + ": " + since);
+            assertFalse(
+                ModuleDescriptor.Version.parse(since).compareTo(current) > 0, file + ": " + since);
           }
         }
       }
@@ -103,7 +105,11 @@ class VersionTest {
   }
 
   private static String first(String regex, String text) {
-    return Pattern.compile(regex).matcher(text).results().map(VersionTest::group).findFirst()
+    return Pattern.compile(regex)
+        .matcher(text)
+        .results()
+        .map(VersionTest::group)
+        .findFirst()
         .orElseThrow(() -> new AssertionError("nothing matches " + regex));
   }
 
