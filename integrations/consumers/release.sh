@@ -191,18 +191,17 @@ done < <(published "$repository")
 echo "$count files are equal"
 
 # The programs of the guides need a JDK of version 22 or later, also for Maven.
-# jdk PROGRAM LOWEST HIGHEST: prints the newest installed JDK of these versions that has a program.
-jdk() {
+# jdks PROGRAM LOWEST HIGHEST: prints the installed JDKs of these versions with a program, oldest first.
+jdks() {
   local home version
   for home in "${JAVA_HOME:-/nonexistent}" /usr/lib/jvm/*; do
     [ -x "$home/bin/$1" ] && [ -r "$home/release" ] || continue
     version=$(sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$home/release")
     [ "${version:-0}" -lt "$2" ] || [ "${version:-0}" -gt "$3" ] || printf '%s %s\n' "$version" "$home"
-  done | sort -n | tail -1 | cut -d ' ' -f 2-
+  done | sort -n | cut -d ' ' -f 2-
 }
-java_home=$(jdk javac 22 999)
+java_home=$(jdks javac 22 999 | sed -n '$p')
 [ -n "$java_home" ] || fail "no JDK of version 22 or later; name one in JAVA_HOME"
-old_java_home=$(jdk java 8 17)
 
 # Settings that add the folder repository, so that the documented POMs stay as they are.
 seed=
@@ -252,19 +251,25 @@ cp "$root/integrations/consumers/projects/shop/Visit.java" "$shop/src/main/java/
 block getting-started.md xml 1 | sed 's/>shop\.Main</>shop.Visit</' >"$shop/pom.xml"
 expected=$'1\n1\n1: tea, 450'
 # Maven resets the colors of the terminal also where there is none.
-said=$(cd "$shop" && user_mvn compile exec:exec | sed 's/\x1b\[[0-9;]*m//g')
+said=$(cd "$shop" && user_mvn compile exec:exec | sed 's/\x1b\[[0-9;]*m//g') || fail "$said"
 [ "$said" = "$expected" ] || fail "the service said '$said' instead of '$expected'"
 echo "the service works"
 
-if command -v gradle >/dev/null; then
+# Debian's Gradle 4 does not run on a JDK that Fovea runs on.
+gradle_home=$(jdks java 8 21 | sed -n 1p)
+if ! command -v gradle >/dev/null; then
+  say "Gradle is not installed: the service was not built with it"
+elif ! JAVA_HOME=$gradle_home gradle --version 2>&1 | grep '^Gradle 4\.' >/dev/null; then
+  say "Gradle is not version 4, the one that this script writes a build for: skipped"
+else
   say "the same service with Gradle"
   mkdir "$work/gradle"
   cp -R "$shop/src" "$work/gradle/"
   documented=$(block getting-started.md kotlin 1)
   bom=$(sed -n 's/.*platform("io\.fovea:fovea-bom:\([^"]*\)").*/\1/p' <<<"$documented")
   [ "$bom" = "$release" ] || fail "the guide names version '$bom' for Gradle instead of $release"
-  # Debian's Gradle 4 has neither platforms nor Kotlin, and does not run on a JDK that Fovea runs on:
-  # the build file is written for it, from the dependencies and options that are documented.
+  # It has neither platforms nor Kotlin: its build is written from the documented dependencies and
+  # options.
   {
     cat <<'G'
 apply plugin: 'java'
@@ -294,13 +299,11 @@ G
   grep -q 'fovea-engine' "$work/gradle/build.gradle" && grep -q 'jvmArgs' "$work/gradle/build.gradle" \
     || fail "the dependencies of the Gradle build were not found in the guide"
   echo "Gradle's build file pins the versions of the documented BOM."
-  said=$(cd "$work/gradle" && JAVA_HOME=$old_java_home FOVEA_JAVA_HOME=$java_home \
+  said=$(cd "$work/gradle" && JAVA_HOME=$gradle_home FOVEA_JAVA_HOME=$java_home \
     FOVEA_REPOSITORY=$repository_url FOVEA_LIBRARIES=file://$(encoded "$local") \
-    gradle --no-daemon --console plain -q -g "$work/gradle-home" run)
+    gradle --no-daemon --console plain -q -g "$work/gradle-home" run) || fail "$said"
   [ "$said" = "$expected" ] || fail "with Gradle the service said '$said' instead of '$expected'"
   echo "the service works"
-else
-  say "Gradle is not installed: the service was not built with it"
 fi
 
 say "the Spring Boot sample"
