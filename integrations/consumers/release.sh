@@ -20,6 +20,8 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 today=$(date -u +%F)
+# Jars have the modes of the files that were packed.
+umask 022
 exec </dev/null
 
 say() { printf '\n== %4d s: %s\n' "$SECONDS" "$*"; }
@@ -179,8 +181,7 @@ else
 fi
 
 say "building it again"
-(umask 077
-  export TZ=Pacific/Auckland LC_ALL=C
+(export TZ=Pacific/Auckland LC_ALL=C
   build "$two" "$work/repository-two" "${parts[@]}" -Dgpg.skip -T1)
 diff <(published "$repository") <(published "$work/repository-two") || fail "the builds have other files"
 different=0
@@ -355,7 +356,9 @@ start() {
   (cd "$bank" && exec "$java_home/bin/java" -jar "$1" --server.port=0) >"$log" 2>&1 &
   app=$!
   children+=("$app")
-  port=$(tail -n +1 -f --pid="$app" "$log" | sed -n '/Tomcat started on port/{s/.*port \([0-9]*\).*/\1/p;q}')
+  # sed ends first, and tail then by SIGPIPE.
+  port=$(tail -n +1 -f --pid="$app" "$log" \
+    | sed -n '/Tomcat started on port/{s/.*port \([0-9]*\).*/\1/p;q}') || true
   [ -n "$port" ] || fail "the application ended: $(cat "$log")"
 }
 
