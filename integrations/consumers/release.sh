@@ -112,8 +112,12 @@ release=${release%-SNAPSHOT}
 # sources FOLDER: a copy of this checkout with the version of the release.
 sources() {
   mkdir -p "$1"
-  (cd "$root" && git ls-files -z --cached --others --exclude-standard \
-    | tar --null -T - --ignore-failed-read -cf - 2>/dev/null) | tar -xf - -C "$1"
+  if git -C "$root" rev-parse 2>/dev/null; then
+    (cd "$root" && git ls-files -z --cached --others --exclude-standard \
+      | tar --null -T - --ignore-failed-read -cf - 2>/dev/null)
+  else
+    tar -C "$root" --exclude=target --exclude=.git -cf - .
+  fi | tar -xf - -C "$1"
   set_version "$1" "$release"
 }
 
