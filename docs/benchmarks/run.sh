@@ -21,6 +21,8 @@
 #               engines; eleven minutes
 #   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
 #   warm        TPC-C in memory from the first transaction of a JVM, without and with an AOT cache; seven minutes
+#   cold        a new JVM: open a store, one transaction, close; and a load as the first thing; also with other engines;
+#               ten minutes
 #   contention  TPC-C, 16 threads on one warehouse: aborts
 #   translations-tpcc  only the second half of translations
 #   ladder      page translations from the latched table to predictive, and those without a table: descents
@@ -255,6 +257,11 @@ do_warm() {
         >"$out/$name.txt" 2>&1 || say "$name ended with $?: see $out/$name.txt"
     done
   done
+}
+
+do_cold() {
+  say cold
+  printed cold "$java" -cp "$jar" io.fovea.jmh.ColdStart --dir "$out" ${quick:+--records 20000 --rounds 1}
 }
 
 do_contention() {
@@ -840,7 +847,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   do_features "$@"
   exit 0
 fi
-[ $# -gt 0 ] || set -- engines tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups locations shortcut timestamps disk durability clients recovery reads larger transition \
+[ $# -gt 0 ] || set -- engines tpcc warm cold contention ladder translations translations-larger swizzling promotion budget forms lookups locations shortcut timestamps disk durability clients recovery reads larger transition \
   crossing drift sizes replacement io-paths features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
 # part NAME: runs one part.
 part() {
@@ -891,6 +898,7 @@ part() {
     equal-64k) do_equal_64k ;;
     equal-tenth) do_equal_tenth ;;
     loads) do_loads ;;
+    cold) do_cold ;;
     repair) do_repair a b c ;;
     repair-a | repair-b | repair-c) do_repair "${1#repair-}" ;;
     beyond) do_beyond ;;
@@ -906,7 +914,7 @@ part() {
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "unknown part $1; parts: engines tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups locations shortcut timestamps disk durability clients recovery reads larger transition crossing drift sizes replacement io-paths features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "unknown part $1; parts: engines tpcc warm cold contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups locations shortcut timestamps disk durability clients recovery reads larger transition crossing drift sizes replacement io-paths features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 }
 

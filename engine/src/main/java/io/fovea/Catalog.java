@@ -171,6 +171,24 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
+   * Refuses the older record classes of a table from now on. Until then, a class that the table was
+   * opened with can open it again after a newer one, as {@link ObjectSpec} describes. Call this
+   * once there is no way back to an older version of the application. Objects stay as they are, and
+   * so do open handles.
+   *
+   * @param table the name of the table
+   * @return whether there was a table of that name that an older class could open
+   * @throws InvalidUseException if this thread has a transaction, or the database is read-only
+   * @throws OperationInterruptedException if the thread is interrupted while it waits for another
+   *     that changes the table
+   * @throws DatabaseClosedException if the database was closed
+   * @since 0.2.0
+   */
+  public boolean finishEvolution(String table) {
+    return schema().finishEvolution(Objects.requireNonNull(table, "table"));
+  }
+
+  /**
    * Removes the expiry of a table, as set by {@code expireAfter}. Expired records that have not
    * been removed yet become visible again. The index by time remains and can then be dropped; in a
    * table of byte strings it is dropped together with the expiry. Waits until no transaction is

@@ -113,8 +113,9 @@ public final class ObjectDump {
    * @throws IllegalArgumentException if a name is not a component, or a value does not fit
    */
   public byte[] object(Map<String, ?> components) {
+    ObjectHistory history = history();
     return ObjectText.object(
-        history().versions(), Objects.requireNonNull(components, "components"));
+        history.versions(), history.current(), Objects.requireNonNull(components, "components"));
   }
 
   /**

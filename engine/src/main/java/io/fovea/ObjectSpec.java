@@ -29,13 +29,21 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Types.</b> Components can be primitives and their wrapper classes, {@link String}, {@code
  * byte[]}, {@link java.math.BigInteger}, {@link java.math.BigDecimal}, {@link java.util.UUID},
- * {@link java.time.Instant}, {@link java.time.Duration}, {@link java.time.LocalDate}, {@link
- * java.time.LocalTime}, {@link java.time.LocalDateTime}, enums, records, and {@link
+ * {@link java.net.URI}, {@link java.time.Instant}, {@link java.time.Duration}, {@link
+ * java.time.LocalDate}, {@link java.time.LocalTime}, {@link java.time.LocalDateTime}, {@link
+ * java.time.OffsetDateTime}, {@link java.time.ZonedDateTime}, enums, records, sealed interfaces
+ * whose permitted classes are records, types with a {@linkplain TypeCodecs codec}, and {@link
  * java.util.Optional}, {@link java.util.List}, {@link java.util.Set} and {@link java.util.Map} of
  * these. Any reference may be null. Collections read from the file are unmodifiable and keep their
- * order. Keys can have any of these types except big numbers, optionals and collections, or be
- * records of the permitted types. Keys are sorted by their parts: numbers and times by value, text
- * by code points, enum constants by declaration order, UUIDs by their bytes.
+ * order. Keys can have any of these types except big numbers, URIs, zoned times, sealed interfaces,
+ * optionals and collections, or be records of the permitted types. Keys are sorted by their parts:
+ * numbers and times by value, {@code OffsetDateTime} by instant and then by offset, text by code
+ * points, enum constants by declaration order, UUIDs by their bytes, types with a codec as they are
+ * stored.
+ *
+ * <p>A sealed interface is stored with the simple name of the record. Permitted records may be
+ * reordered, added, and renamed with {@link io.fovea.schema.Formerly}. A zoned time is stored as an
+ * instant and the id of its zone, so its local time follows the rules of the zone when it is read.
  *
  * <p><b>Evolution.</b> The file keeps the shapes of its objects. Opening the table with a changed
  * class adds a version to the catalog; objects stay as they are and are converted when read.
@@ -45,6 +53,16 @@ import org.jspecify.annotations.Nullable;
  * Optional} of that value, an enum by new constants. Any other change throws {@link
  * io.fovea.error.IncompatibleSchemaException}, which names the component. Keep the annotations as
  * long as older objects may exist.
+ *
+ * <p><b>Rolling back.</b> A class that the table was opened with can open it again after a newer
+ * one, until {@link Database#finishEvolution}. It sees renamed components under their old names.
+ * Dropped ones have their {@link io.fovea.schema.Initial}, or null, zero or empty. {@code put} and
+ * {@code update} keep the components that the newer class has added to the record of the table;
+ * those in nested records and collections, and those of inserted and loaded objects, get their
+ * {@code Initial}. A {@code put} reads the object first. Indexes of the newer class are maintained,
+ * and need not be named. An object with an enum constant or permitted record of the newer class
+ * can't be read: {@link io.fovea.error.IncompatibleSchemaException}. If the newer class has widened
+ * a component, the older one is refused.
  *
  * <p>{@link #index} and {@link #unique} add secondary indexes, which {@link Table#index} reads.
  *
@@ -80,7 +98,43 @@ public final class ObjectSpec<K, V> {
    * @throws IllegalArgumentException if a class can't be stored, naming the component
    */
   public static <K, V> ObjectSpec<K, V> of(String name, Class<K> keys, Class<V> values) {
-    return made(name, keys, values, null);
+    return made(name, keys, values, null, TypeCodecs.NONE);
+  }
+
+  /**
+   * {@return the specification of a table whose records contain types with codecs}
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the values
+   * @param name its name, 1 to 255 characters of any kind
+   * @param keys the class of the keys
+   * @param values a record class
+   * @param codecs the codecs, for components and keys
+   * @throws IllegalArgumentException as {@link #of(String, Class, Class)}
+   * @since 0.2.0
+   */
+  public static <K, V> ObjectSpec<K, V> of(
+      String name, Class<K> keys, Class<V> values, TypeCodecs codecs) {
+    return made(name, keys, values, null, codecs);
+  }
+
+  /**
+   * {@return the specification of a table whose records contain types with codecs, and whose
+   * classes are not open to this module}
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the values
+   * @param name its name, 1 to 255 characters of any kind
+   * @param keys the class of the keys
+   * @param values a record class
+   * @param codecs the codecs, for components and keys
+   * @param lookup has access to the record classes: {@link MethodHandles#lookup} in their package
+   * @throws IllegalArgumentException as {@link #of(String, Class, Class)}
+   * @since 0.2.0
+   */
+  public static <K, V> ObjectSpec<K, V> of(
+      String name, Class<K> keys, Class<V> values, TypeCodecs codecs, MethodHandles.Lookup lookup) {
+    return made(name, keys, values, Objects.requireNonNull(lookup, "lookup"), codecs);
   }
 
   /**
@@ -96,12 +150,16 @@ public final class ObjectSpec<K, V> {
    */
   public static <K, V> ObjectSpec<K, V> of(
       String name, Class<K> keys, Class<V> values, MethodHandles.Lookup lookup) {
-    return made(name, keys, values, Objects.requireNonNull(lookup, "lookup"));
+    return made(name, keys, values, Objects.requireNonNull(lookup, "lookup"), TypeCodecs.NONE);
   }
 
   private static <K, V> ObjectSpec<K, V> made(
-      String name, Class<K> keys, Class<V> values, MethodHandles.@Nullable Lookup lookup) {
-    ObjectCodec codec = ObjectCodec.of(keys, values, lookup);
+      String name,
+      Class<K> keys,
+      Class<V> values,
+      MethodHandles.@Nullable Lookup lookup,
+      TypeCodecs codecs) {
+    ObjectCodec codec = ObjectCodec.of(keys, values, lookup, codecs.byType());
     ObjectShapes shapes = new ObjectShapes(codec.keyShape(), codec.shape());
     return new ObjectSpec<>(codec, TableSpec.objects(name, KEY_BYTES_MAX, shapes));
   }

@@ -8,6 +8,8 @@ import io.fovea.object.EntryKey;
 import io.fovea.object.ObjectCodec;
 import io.fovea.object.ObjectReader;
 import io.fovea.object.ObjectWriter;
+import io.fovea.object.Shapes;
+import io.fovea.schema.Shape.Composite;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -28,6 +30,12 @@ final class ObjectTable<K, V> extends Table<K, V> {
   /** Readers by version, each created when the first object of its version is read. */
   private final ObjectCodec.@Nullable Reading[] older =
       new ObjectCodec.Reading[ObjectHistory.VERSION_MAX + 1];
+
+  /** What to keep of objects that are overwritten, by their version. */
+  private final @Nullable Kept[] kept = new Kept[ObjectHistory.VERSION_MAX + 1];
+
+  /** The version to write, and the components to copy. */
+  private record Kept(int merged, ObjectCodec.Copying copy) {}
 
   private final SlotLocal<Buffers> buffers = new SlotLocal<>();
 
@@ -142,19 +150,63 @@ final class ObjectTable<K, V> extends Table<K, V> {
     if (stored == 0 || stored > history.version()) {
       throw bytes.table().core().damaged("version of an object", -1, history.version(), stored);
     }
-    if (version > 0 && stored > version) {
-      throw new InvalidUseException(
-          "The object is of version "
-              + stored
-              + " of table "
-              + bytes.table().core().displayName()
-              + ", but this handle is of version "
-              + version
-              + ": use the handle that Database.table returned for the new class.");
+    Composite seen = history.seenBy(codec.shape(), stored);
+    if (history.isNewer(stored, codec.shape())
+        && Shapes.difference(seen, codec.shape(), true) != null) {
+      throw newer(stored);
     }
-    ObjectCodec.Reading made = codec.reading(history.shape(stored));
+    ObjectCodec.Reading made = codec.reading(seen);
     older[stored] = made;
     return made;
+  }
+
+  private InvalidUseException newer(int stored) {
+    return new InvalidUseException(
+        "The object is of version "
+            + stored
+            + " of table "
+            + bytes.table().core().displayName()
+            + ", but this handle is of version "
+            + version
+            + ": use the handle that Database.table returned for the new class, or open the table"
+            + " with the older class again.");
+  }
+
+  /**
+   * Adds the components of a newer class that the stored object has, if this is the handle of an
+   * older class. They are copied from the object, so writes over it read it first.
+   */
+  private void keepUnknown(Transaction tx, Buffers s) {
+    ObjectHistory history = history();
+    if (history.current() == version) {
+      return;
+    }
+    byte[] buffer = s.in.buffer();
+    long n = bytes.get(tx, s.keySegment(), MemorySegment.ofArray(buffer));
+    if (n > buffer.length) {
+      n = bytes.get(tx, s.keySegment(), MemorySegment.ofArray(s.in.buffer((int) n)));
+    }
+    if (n <= 0) {
+      return;
+    }
+    s.in.load((int) n);
+    int stored = Byte.toUnsignedInt(s.in.getByte());
+    if (stored == 0 || stored > history.version()) {
+      throw bytes.table().core().damaged("version of an object", -1, history.version(), stored);
+    }
+    Kept known = kept[stored];
+    if (known == null) {
+      int merged = history.merged(version, stored);
+      if (merged == 0) {
+        throw newer(stored);
+      }
+      known =
+          new Kept(
+              merged, ObjectCodec.copying(history.shape(stored), history.unknown(version, stored)));
+      kept[stored] = known;
+    }
+    s.object.array()[0] = (byte) known.merged;
+    known.copy.copy(s.in, s.object);
   }
 
   /** Writes key and object; a null key is taken from the object. */
@@ -216,6 +268,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
       if (insert) {
         bytes.insert(tx, s.keySegment(), s.objectSegment());
       } else {
+        keepUnknown(tx, s);
         bytes.put(tx, s.keySegment(), s.objectSegment());
       }
     } finally {

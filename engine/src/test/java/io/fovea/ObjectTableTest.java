@@ -433,7 +433,8 @@ class ObjectTableTest {
       assertTrue(newer.getMessage().contains("version 2"), newer.getMessage());
       IncompatibleSchemaException back =
           assertThrows(IncompatibleSchemaException.class, () -> db.table(things(V1.Thing.class)));
-      assertTrue(back.getMessage().contains("as in version 1 here"), back.getMessage());
+      assertTrue(
+          back.getMessage().contains("a newer class: component count is INT64"), back.getMessage());
     }
     try (Database db = Database.open(file, Options.defaults())) {
       Table<Integer, V2.Thing> second = db.table(things(V2.Thing.class));

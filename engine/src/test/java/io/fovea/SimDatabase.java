@@ -123,6 +123,21 @@ public final class SimDatabase {
             + TestSpace.held(journal.log());
   }
 
+  /**
+   * Describes the log space that operations have and do not use, in an idle database; empty if
+   * none. Operations that failed halfway have none either: others would wait for it.
+   */
+  public static String heldLogSpace(Database db) {
+    Journal journal = db.store().journal();
+    for (int round = 0; journal != null && round < 3_000; round++) {
+      if (TestSpace.held(journal.log()) == 0) {
+        return "";
+      }
+      LockSupport.parkNanos(1_000_000);
+    }
+    return journal == null ? "" : TestSpace.held(journal.log()) + " bytes of the log's space";
+  }
+
   /** Returns the tables and indexes whose row count is unknown; empty if there are none. */
   public static String uncounted(Database db) {
     StringBuilder all = new StringBuilder();

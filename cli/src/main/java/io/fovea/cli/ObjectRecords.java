@@ -239,6 +239,7 @@ final class ObjectRecords extends Records {
       case Shape.Collected c -> true;
       case Shape.Mapping m -> true;
       case Shape.Composite c -> true;
+      case Shape.OneOf o -> true;
     };
   }
 

@@ -182,6 +182,8 @@ public final class CatalogChange {
             if (complete || !logged) {
               session.end();
               catalog.pool().pageReservations().release(session, 0);
+            } else {
+              session.abandon();
             }
           }
         }

@@ -130,6 +130,9 @@ public record CatalogEntry(
       }
       if (objects != null) {
         to.put(ExtensionFields.OBJECTS, ObjectVersions.encode(objects));
+        if (!objects.isPlain()) {
+          to.put(ExtensionFields.OLDER_CLASSES, ObjectVersions.encodeOlderClasses(objects));
+        }
       }
       switch (expiry) {
         case null -> {}
@@ -165,9 +168,13 @@ public record CatalogEntry(
 
     static Extras read(ExtensionFields from, @Nullable Layout layout) throws IOException {
       byte[] objects = from.get(ExtensionFields.OBJECTS);
+      byte[] older = from.get(ExtensionFields.OLDER_CLASSES);
       byte[] rows = from.get(ExtensionFields.ROWS);
       byte[] expiry = from.get(ExtensionFields.EXPIRY);
       byte[] time = from.get(ExtensionFields.TIME);
+      if (older != null && objects == null) {
+        throw new IOException("older classes of objects in a table without");
+      }
       if (objects != null && (layout != null || rows != null)) {
         throw new IOException("objects in a table of rows");
       }
@@ -182,7 +189,7 @@ public record CatalogEntry(
           time != null
               ? expiry(time, objects != null)
               : expiry == null || layout == null ? null : expiry(expiry, layout),
-          objects == null ? null : ObjectVersions.decode(objects));
+          objects == null ? null : ObjectVersions.decode(objects, older));
     }
 
     private static Expiry expiry(byte[] bytes, Layout layout) throws IOException {

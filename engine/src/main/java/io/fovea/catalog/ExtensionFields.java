@@ -37,7 +37,11 @@ final class ExtensionFields {
   /** The object versions: {@link ObjectVersions}. */
   static final int OBJECTS = 50;
 
-  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY, TIME, OBJECTS, COMPONENTS);
+  /** How older classes read objects, if they may: {@link ObjectVersions}. */
+  static final int OLDER_CLASSES = 52;
+
+  private static final Set<Integer> KNOWN =
+      Set.of(NAME, ROWS, EXPIRY, TIME, OBJECTS, COMPONENTS, OLDER_CLASSES);
 
   private final TreeMap<Integer, byte[]> all = new TreeMap<>();
 

@@ -184,6 +184,8 @@ final class FreshTrees {
   void end() {
     if (store.engine().poison() == null) {
       session.end();
+    } else {
+      session.abandon();
     }
   }
 

@@ -102,7 +102,7 @@ final class ObjectIndexCodec {
           }
           parts.add(new Part(type, sources));
         }
-        all.add(i.with(new ObjectEntries(objects.versions(), parts)));
+        all.add(i.with(new ObjectEntries(objects.versions(), parts, objects.current())));
       }
       if (in.read() >= 0) {
         throw new IOException("bytes behind the components of indexes");

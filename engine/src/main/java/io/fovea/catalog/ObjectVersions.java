@@ -33,14 +33,21 @@ import org.jspecify.annotations.Nullable;
  * <p>Each object stores its version number, and the catalog stores the shape of each version. So
  * adding a version writes one catalog record and rewrites no object. The record is durable, and the
  * shape is in memory, before the first handle of the version exists, so a reader of an object
- * always finds its shape. Older handles keep working and refuse newer objects.
+ * always finds its shape.
  *
  * <p>The same record lists the components of the new version that are in indexes. Index entries do
  * not change; a class that would change them is refused.
  *
+ * <p>The class of an older version, down to the floor, may open the table again. That adds the
+ * {@linkplain ObjectHistory merged versions} that it needs, in the same way.
+ *
  * <pre>
  *   extension field OBJECTS   key: string · number of versions (1) · each: string
  *   string                    length (4) · UTF-8
+ *
+ *   extension field OLDER_CLASSES, absent if the floor is the last version
+ *     floor (1) · each version: writer (1) · base (1) · string: the shape with earlier names,
+ *     empty if there are none
  * </pre>
  */
 final class ObjectVersions {
@@ -57,7 +64,17 @@ final class ObjectVersions {
     ObjectHistory known = core.objects();
     return known == null
         || known.shapes().equals(shapes)
-        || store.isReadOnly() && difference(known, shapes) == null;
+        || store.isReadOnly() && difference(known, shapes) == null
+        || isOlder(core, shapes)
+            && known.withMerged(known.version(shapes.value())).equals(known)
+            && difference(known, shapes) == null;
+  }
+
+  /** Returns whether the objects of a specification are those of an older version. */
+  static boolean isOlder(TableCore core, @Nullable ObjectShapes shapes) {
+    ObjectHistory known = core.objects();
+    int version = known == null || shapes == null ? 0 : known.version(shapes.value());
+    return version > 0 && version < Objects.requireNonNull(known).current();
   }
 
   /**
@@ -92,16 +109,20 @@ final class ObjectVersions {
       return false;
     }
     SpecCheck.check(store, core, spec);
-    ObjectHistory next = known.next(shapes.value());
+    int own = known.version(shapes.value());
+    ObjectHistory next = own > 0 ? known.withMerged(own) : known.next(shapes.value());
     // No index is being built: a build would hold the table lock.
     RecordExpiry expiry = core.expiry();
     ObjectEntries byTime = null;
     Map<ObjectPlan, ObjectEntries> more = new LinkedHashMap<>();
     List<CatalogEntry.IndexEntry> indexes = new ArrayList<>();
     for (IndexCore i : core.readable()) {
-      List<String> paths = SpecCheck.named(store, core, spec, i).components();
-      ObjectEntries by = ObjectEntries.of(next.versions(), shapes.value(), paths);
-      more.put(Objects.requireNonNull(i.objects), by);
+      ObjectPlan plan = Objects.requireNonNull(i.objects);
+      ObjectEntries by =
+          own > 0
+              ? merged(plan.entries(), next)
+              : next.entries(shapes.value(), SpecCheck.named(store, core, spec, i).components());
+      more.put(plan, by);
       byTime = expiry != null && expiry.isByTime(i) ? by : byTime;
       indexes.add(CatalogEntry.IndexEntry.of(i).with(by));
     }
@@ -124,9 +145,58 @@ final class ObjectVersions {
     return true;
   }
 
+  private static ObjectEntries merged(ObjectEntries entries, ObjectHistory next) {
+    ObjectEntries all = entries;
+    for (int v = entries.versions() + 1; v <= next.version(); v++) {
+      ObjectHistory.Origin o = next.origins().get(v - 1);
+      all = all.merged(next.shape(v), o.writer(), o.base(), next.unknown(o.writer(), o.base()));
+    }
+    return all;
+  }
+
+  /**
+   * Refuses older classes from now on.
+   *
+   * @return whether any could open the table
+   */
+  boolean finish(TableCore core) {
+    String what = "finish the evolution of table " + core.displayName();
+    store.requireNoTransaction(what);
+    store.willWrite();
+    core.changing.lock(what, store::checkWaiting);
+    try {
+      long[] end = {-1};
+      changes.locked(
+          what,
+          () -> {
+            ObjectHistory known = core.objects();
+            if (known == null || core.isRefused() || known.floor() == known.current()) {
+              return false;
+            }
+            ObjectHistory next = known.finished();
+            CatalogChange change = new CatalogChange(store);
+            RecordExpiry expiry = core.expiry();
+            SchemaChanges.objects(
+                core,
+                next,
+                expiry == null ? null : expiry.spec(),
+                core.readable().stream().map(CatalogEntry.IndexEntry::of).toList(),
+                change);
+            end[0] = change.run(() -> core.objects(next));
+            return true;
+          });
+      if (end[0] >= 0) {
+        store.awaitDurable(end[0]);
+      }
+      return end[0] >= 0;
+    } finally {
+      core.changing.unlock();
+    }
+  }
+
   static ObjectPlan plan(ObjectHistory versions, TableSpec spec, IndexSpec index) {
     ObjectShapes here = Objects.requireNonNull(spec.objects());
-    return new ObjectPlan(ObjectEntries.of(versions.versions(), here.value(), index.components()));
+    return new ObjectPlan(versions.entries(here.value(), index.components()));
   }
 
   /**
@@ -146,9 +216,7 @@ final class ObjectVersions {
       difference =
           spec.isDescribed()
               ? plan.entries().difference(spec.components())
-              : plan.entries()
-                  .difference(
-                      ObjectEntries.of(versions.versions(), here.value(), spec.components()));
+              : plan.entries().difference(versions.entries(here.value(), spec.components()));
     } catch (IllegalArgumentException e) {
       String m = String.valueOf(e.getMessage());
       difference = m.endsWith(".") ? m.substring(0, m.length() - 1) : m;
@@ -187,29 +255,32 @@ final class ObjectVersions {
           + " here. The key of a table cannot change";
     }
     int version = file.version(shapes.value());
-    if (version == file.version()) {
+    if (version == file.current()) {
       return null;
     }
-    if (version > 0) {
+    if (version > 0 && version < file.floor()) {
       return "its objects have version "
-          + file.version()
+          + file.current()
           + " in the file, and are as in version "
           + version
-          + " here. A table does not go back to an older version";
+          + " here. A table does not go back to a version before "
+          + file.floor();
     }
-    if (file.version() == ObjectHistory.VERSION_MAX) {
+    if (version == 0 ? file.version() == ObjectHistory.VERSION_MAX : !file.canMerge(version)) {
       return "its objects have had "
           + file.version()
           + " versions, and there can be no more."
           + " Copy the table into a new one";
     }
     for (int v = file.version(); v > 0; v--) {
-      String difference = Shapes.difference(file.shape(v), shapes.value());
+      Shape.Composite seen = file.seenBy(shapes.value(), v);
+      String difference = Shapes.difference(seen, shapes.value(), file.isNewer(v, shapes.value()));
       if (difference != null) {
-        return "objects of version " + v + ": " + difference;
+        String newer = file.isNewer(v, shapes.value()) ? ", which is that of a newer class" : "";
+        return "objects of version " + v + newer + ": " + difference;
       }
     }
-    return again(file, shapes.value());
+    return version > 0 ? null : again(file, shapes.value());
   }
 
   /**
@@ -218,10 +289,10 @@ final class ObjectVersions {
    */
   private static @Nullable String again(ObjectHistory file, Shape.Composite here) {
     for (Shape.Component c : here.components()) {
-      if (Shape.Composite.find(c, file.shape(file.version())) >= 0) {
+      if (Shape.Composite.find(c, file.shape(file.current())) >= 0) {
         continue;
       }
-      for (int v = file.version() - 1; v > 0; v--) {
+      for (int v = file.version(); v > 0; v--) {
         if (Shape.Composite.find(c, file.shape(v)) >= 0) {
           return "component "
               + c.name()
@@ -248,8 +319,30 @@ final class ObjectVersions {
     return bytes.toByteArray();
   }
 
+  /** Encodes what the shapes do not contain. */
+  static byte[] encodeOlderClasses(ObjectHistory history) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      out.writeByte(history.floor());
+      for (int v = 1; v <= history.version(); v++) {
+        ObjectHistory.Origin o = history.origins().get(v - 1);
+        out.writeByte(o.writer());
+        out.writeByte(o.base());
+        String names = Shapes.withEarlierNames(history.shape(v));
+        write(out, names.equals(history.shape(v).toString()) ? "" : names);
+      }
+    } catch (IOException e) {
+      throw new IllegalStateException("Writing to memory failed.", e);
+    }
+    return bytes.toByteArray();
+  }
+
   private static void write(DataOutputStream out, Shape shape) throws IOException {
-    byte[] text = shape.toString().getBytes(StandardCharsets.UTF_8);
+    write(out, shape.toString());
+  }
+
+  private static void write(DataOutputStream out, String string) throws IOException {
+    byte[] text = string.getBytes(StandardCharsets.UTF_8);
     out.writeInt(text.length);
     out.write(text);
   }
@@ -260,7 +353,33 @@ final class ObjectVersions {
    * @throws IOException if the bytes are invalid
    * @throws IllegalArgumentException likewise
    */
-  static ObjectHistory decode(byte[] bytes) throws IOException {
+  static ObjectHistory decode(byte[] bytes, byte @Nullable [] olderClasses) throws IOException {
+    ObjectHistory plain = decode(bytes);
+    if (olderClasses == null) {
+      return plain;
+    }
+    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(olderClasses))) {
+      int floor = in.readUnsignedByte();
+      List<Shape.Composite> versions = new ArrayList<>();
+      List<ObjectHistory.Origin> origins = new ArrayList<>();
+      for (Shape.Composite shape : plain.versions()) {
+        origins.add(new ObjectHistory.Origin(in.readUnsignedByte(), in.readUnsignedByte()));
+        String names = text(in);
+        versions.add(names.isEmpty() ? shape : (Shape.Composite) Shapes.parse(names));
+        if (!versions.getLast().equals(shape)) {
+          throw new IOException("other shapes of older classes");
+        }
+      }
+      if (in.read() >= 0) {
+        throw new IOException("bytes behind older classes");
+      }
+      return new ObjectHistory(plain.key(), versions, origins, floor);
+    } catch (ClassCastException e) {
+      throw new IOException("older classes that are no records", e);
+    }
+  }
+
+  private static ObjectHistory decode(byte[] bytes) throws IOException {
     try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
       Shape key = read(in);
       int n = in.readUnsignedByte();
@@ -279,10 +398,14 @@ final class ObjectVersions {
   }
 
   private static Shape read(DataInputStream in) throws IOException {
+    return Shapes.parse(text(in));
+  }
+
+  private static String text(DataInputStream in) throws IOException {
     int length = in.readInt();
     if (length < 0 || length > in.available()) {
       throw new IOException("a shape of " + length + " bytes");
     }
-    return Shapes.parse(new String(in.readNBytes(length), StandardCharsets.UTF_8));
+    return new String(in.readNBytes(length), StandardCharsets.UTF_8);
   }
 }

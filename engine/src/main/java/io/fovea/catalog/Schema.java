@@ -710,6 +710,11 @@ public final class Schema {
     return of(table, expirations::drop);
   }
 
+  /** Refuses older classes of a table's objects; returns false if none could open the table. */
+  public boolean finishEvolution(String table) {
+    return of(table, objectVersions::finish);
+  }
+
   /** Drops an index; returns false if the table has no index of that name. */
   public boolean dropIndex(String table, String name) {
     return of(table, core -> indexChanges.drop(core, name));

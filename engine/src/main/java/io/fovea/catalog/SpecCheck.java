@@ -50,6 +50,9 @@ final class SpecCheck {
       ObjectVersions.require(store, core, versions, objects);
     }
     for (IndexCore i : core.readable()) {
+      if (spec(spec, i.name) == null && ObjectVersions.isOlder(core, objects)) {
+        continue; // an index of the newer class, which needs no class to be kept up to date
+      }
       IndexSpec s = named(store, core, spec, i);
       checkIndex(store, core, CatalogEntry.IndexEntry.of(i), s);
       if (objects != null) {
@@ -99,12 +102,16 @@ final class SpecCheck {
    */
   static boolean isOpenedAs(Store store, TableCore core, TableSpec spec) {
     List<IndexCore> all = core.readable();
+    ObjectShapes objects = spec.objects();
+    boolean older = ObjectVersions.isOlder(core, objects);
+    if (older) { // without the indexes of the newer class
+      all = all.stream().filter(i -> spec(spec, i.name) != null).toList();
+    }
     boolean other = core.isRefused() || core.history().version() < spec.version();
     if (other || all.size() != spec.indexes().size()) {
       return false;
     }
     check(store, core, spec);
-    ObjectShapes objects = spec.objects();
     if (!Expirations.isAs(core, spec)
         || objects != null && !ObjectVersions.isAs(store, core, objects)) {
       return false;

@@ -139,6 +139,9 @@ public final class RecordExpiry {
       return true;
     }
     ObjectHistory versions = core.objects();
+    if (versions != null && objects != null && isOlder(versions, objects)) {
+      return true; // an older class does not change the expiry
+    }
     if (component == null
         || versions == null
         || objects == null
@@ -149,12 +152,16 @@ public final class RecordExpiry {
     try {
       return component
               .entries()
-              .difference(
-                  ObjectEntries.of(versions.versions(), objects.value(), List.of(by.component())))
+              .difference(versions.entries(objects.value(), List.of(by.component())))
           == null;
     } catch (IllegalArgumentException e) {
       return false;
     }
+  }
+
+  private static boolean isOlder(ObjectHistory versions, ObjectShapes objects) {
+    int version = versions.version(objects.value());
+    return version > 0 && version < versions.current();
   }
 
   /** Adds a version of the table's objects, before the first object of that version is written. */

@@ -15,7 +15,13 @@ import org.jspecify.annotations.Nullable;
  * value.
  */
 abstract sealed class Binding
-    permits ScalarBinding, EnumBinding, OptionalBinding, CollectionBinding, RecordBinding {
+    permits ScalarBinding,
+        EnumBinding,
+        OptionalBinding,
+        CollectionBinding,
+        RecordBinding,
+        OneOfBinding,
+        CodedBinding {
   final Class<?> type;
   final Shape shape;
 

@@ -21,6 +21,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -34,6 +35,7 @@ final class Bindings {
   private static final int COMPONENTS_MAX = 120;
 
   private final MethodHandles.@Nullable Lookup lookup;
+  private final Map<Class<?>, TypeCodec> codecs;
   private final Map<Type, Binding> known = new HashMap<>();
   private final Deque<Type> open = new ArrayDeque<>();
 
@@ -41,9 +43,11 @@ final class Bindings {
    * Creates an instance.
    *
    * @param lookup a lookup with access to classes that are not open to this module; null for none
+   * @param codecs the codecs of the application
    */
-  Bindings(MethodHandles.@Nullable Lookup lookup) {
+  Bindings(MethodHandles.@Nullable Lookup lookup, Map<Class<?>, TypeCodec> codecs) {
     this.lookup = lookup;
+    this.codecs = codecs;
   }
 
   /** Returns the stored form of a type. */
@@ -100,11 +104,23 @@ final class Bindings {
       if (scalar != null) {
         return scalar;
       }
+      TypeCodec codec = codecs.get(c);
+      if (codec != null) {
+        return coded(c, codec, place);
+      }
+      codec = TypeCodec.BUILT_IN.get(c);
+      if (codec != null) {
+        Bindings own = new Bindings(null, Map.of()); // the lookup has no access to this package
+        return new CodedBinding(c, codec, own.of(codec.stored(), place));
+      }
       if (c.isEnum()) {
         return new EnumBinding(c);
       }
       if (c.isRecord() && c.getTypeParameters().length == 0) {
         return record(c, c, place, Map.of(), null);
+      }
+      if (c.isSealed() && c.isInterface()) {
+        return oneOf(c, place);
       }
     }
     throw wrong(
@@ -112,8 +128,59 @@ final class Bindings {
         "is of "
             + type.getTypeName()
             + ", which can't be stored. Supported are primitives, their classes, String, byte[],"
-            + " BigInteger, BigDecimal, UUID, Instant, Duration, LocalDate, LocalTime,"
-            + " LocalDateTime, enums, records, and Optional, List, Set and Map of these");
+            + " BigInteger, BigDecimal, UUID, URI, Instant, Duration, LocalDate, LocalTime,"
+            + " LocalDateTime, OffsetDateTime, ZonedDateTime, enums, records, sealed interfaces of"
+            + " records, types with a codec in TypeCodecs, and Optional, List, Set and Map of"
+            + " these");
+  }
+
+  private Binding coded(Class<?> type, TypeCodec codec, String place) {
+    requireNotOpen(type, type, place);
+    open.push(type);
+    try {
+      return new CodedBinding(type, codec, of(codec.stored(), place));
+    } finally {
+      open.pop();
+    }
+  }
+
+  private Binding oneOf(Class<?> type, String place) {
+    requireNotOpen(type, type, place);
+    open.push(type);
+    try {
+      Map<String, OneOfBinding.Permitted> all = new LinkedHashMap<>();
+      collect(type, place, all);
+      return new OneOfBinding(type, List.copyOf(all.values()));
+    } finally {
+      open.pop();
+    }
+  }
+
+  /** Adds the records that a sealed interface permits, and those of the interfaces in between. */
+  private void collect(Class<?> type, String place, Map<String, OneOfBinding.Permitted> all) {
+    for (Class<?> c : type.getPermittedSubclasses()) {
+      if (c.isSealed() && c.isInterface()) {
+        collect(c, place, all);
+        continue;
+      }
+      if (!c.isRecord() || c.getTypeParameters().length > 0) {
+        throw wrong(place, "permits " + c.getName() + ", which is not a record without parameters");
+      }
+      String name = c.getSimpleName();
+      if (all.containsKey(name) && all.get(name).of().type != c) {
+        throw wrong(place, "permits two records with the simple name " + name);
+      }
+      RecordBinding of = record(c, c, place + '.' + name, Map.of(), null);
+      Formerly formerly = c.getAnnotation(Formerly.class);
+      List<String> names = formerly == null ? List.of() : List.of(formerly.value());
+      all.put(name, new OneOfBinding.Permitted(new Component(name, of.shape, names, null), of));
+    }
+  }
+
+  private void requireNotOpen(Class<?> type, Type full, String place) {
+    if (open.contains(full)) {
+      throw wrong(place, "is a " + type.getName() + ", in which it lies itself");
+    }
   }
 
   /** Returns the stored form of a record class that is the value of a table. */
@@ -133,9 +200,7 @@ final class Bindings {
       String place,
       Map<TypeVariable<?>, Type> variables,
       @Nullable RecordComponent key) {
-    if (open.contains(full)) {
-      throw wrong(place, "is a " + type.getName() + ", in which it lies itself");
-    }
+    requireNotOpen(type, full, place);
     open.push(full);
     try {
       RecordComponent[] components = type.getRecordComponents();
@@ -172,7 +237,7 @@ final class Bindings {
       return new RecordBinding.Part(new Component(c.getName(), none), accessor, null, null);
     }
     Initial initial = c.getAnnotation(Initial.class);
-    Object value = null;
+    Object value = ScalarBinding.zero(of.type); // for objects of newer classes
     if (initial != null || of.hasInitial()) {
       try {
         value = of.initial(initial == null ? "" : initial.value());

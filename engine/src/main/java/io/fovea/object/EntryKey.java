@@ -37,11 +37,17 @@ public final class EntryKey {
       for (RecordBinding.Part p : r.parts()) {
         Binding of = p.of();
         if (of != null) { // records of keys have no @Id
-          List<MethodHandle> more = new ArrayList<>(accessors);
-          more.add(p.accessor().asType(MethodType.methodType(Object.class, Object.class)));
-          add(of, more, place + '.' + p.component().name());
+          add(of, and(accessors, p.accessor()), place + '.' + p.component().name());
         }
       }
+      return;
+    }
+    if (binding instanceof CodedBinding c) {
+      add(c.of(), and(accessors, c.encoder()), place);
+      return;
+    }
+    if (binding instanceof OptionalBinding o) {
+      add(o.of(), and(accessors, o.opener()), place);
       return;
     }
     Shape type = EntryParts.type(binding.shape);
@@ -49,7 +55,13 @@ public final class EntryKey {
       throw Bindings.wrong(
           place, "is " + binding.shape + ", which has no order of bytes and can be in no index");
     }
-    leaves.add(new Leaf(List.copyOf(accessors), type));
+    leaves.add(new Leaf(accessors, type));
+  }
+
+  private static List<MethodHandle> and(List<MethodHandle> accessors, MethodHandle last) {
+    List<MethodHandle> more = new ArrayList<>(accessors);
+    more.add(last.asType(MethodType.methodType(Object.class, Object.class)));
+    return List.copyOf(more);
   }
 
   /** Returns the number of parts. */

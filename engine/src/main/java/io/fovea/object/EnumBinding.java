@@ -1,5 +1,6 @@
 package io.fovea.object;
 
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Enumeration;
 import java.lang.invoke.MethodHandle;
@@ -56,20 +57,45 @@ final class EnumBinding extends Binding {
   @Override
   Decoder decoder(Shape file) {
     List<String> names = ((Enumeration) inner(file)).constants();
-    Enum<?>[] now = new Enum<?>[names.size()];
+    @Nullable Enum<?>[] now = new Enum<?>[names.size()];
     for (int i = 0; i < now.length; i++) {
-      now[i] = constant(names.get(i));
+      now[i] = find(names.get(i)); // null: of a newer class
     }
-    return in -> read(now, in);
+    return in -> {
+      int from = in.take(0);
+      Enum<?> constant = read(now, in);
+      if (constant == null && in.array()[from] != 0) {
+        in.seek(from);
+        throw newer(type, names.get(in.getCount() - 1));
+      }
+      return constant;
+    };
   }
 
-  private Enum<?> constant(String name) {
+  static IncompatibleSchemaException newer(Class<?> type, String name) {
+    return new IncompatibleSchemaException(
+        "An object contains "
+            + name
+            + ", which a newer version of the class has written, and which is not in "
+            + type.getName()
+            + ". Read it with the newer version.");
+  }
+
+  private @Nullable Enum<?> find(String name) {
     for (Enum<?> c : constants) {
       if (c.name().equals(name)) {
         return c;
       }
     }
-    throw new IllegalArgumentException(type.getName() + " has no constant " + name + ".");
+    return null;
+  }
+
+  private Enum<?> constant(String name) {
+    Enum<?> found = find(name);
+    if (found == null) {
+      throw new IllegalArgumentException(type.getName() + " has no constant " + name + ".");
+    }
+    return found;
   }
 
   @Override

@@ -34,6 +34,18 @@ record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle 
       }
       case EnumBinding e -> new KeyBinding(e.type, e.shape, e.keyWriter(), e.keyReader());
       case RecordBinding r -> ofRecord(r, place);
+      case CodedBinding c when c.isOrdered() -> {
+        KeyBinding stored = of(c.of(), place);
+        yield new KeyBinding(
+            c.type,
+            stored.shape,
+            MethodHandles.filterArguments(stored.writer, 1, c.keyEncoder()),
+            MethodHandles.filterReturnValue(stored.reader, c.factory()));
+      }
+      case CodedBinding c ->
+          throw Bindings.wrong(
+              place,
+              "is a " + c.type.getName() + ", whose order is undefined, so it can't be in a key");
       default ->
           throw Bindings.wrong(
               place, "is " + binding.shape + ", which has no order of bytes and can be in no key");

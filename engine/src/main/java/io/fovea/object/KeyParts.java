@@ -45,7 +45,7 @@ final class KeyParts {
 
   private KeyParts() {}
 
-  private static <T> T requireNonNull(@Nullable T value) {
+  static <T> T requireNonNull(@Nullable T value) {
     if (value == null) {
       throw new InvalidUseException("No part of a key can be null.");
     }

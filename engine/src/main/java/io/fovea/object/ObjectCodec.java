@@ -9,6 +9,7 @@ import java.lang.invoke.MethodType;
 import java.lang.reflect.RecordComponent;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 public final class ObjectCodec {
   private final Class<?> type;
   private final MethodHandles.@Nullable Lookup lookup;
+  private final Map<Class<?>, TypeCodec> codecs;
   private final KeyBinding key;
   private final RecordBinding value;
   private final Plan keys;
@@ -28,11 +30,13 @@ public final class ObjectCodec {
   private ObjectCodec(
       Class<?> type,
       MethodHandles.@Nullable Lookup lookup,
+      Map<Class<?>, TypeCodec> codecs,
       KeyBinding key,
       RecordBinding value,
       @Nullable MethodHandle id) {
     this.type = type;
     this.lookup = lookup;
+    this.codecs = codecs;
     this.key = key;
     this.value = value;
     this.keys = PlanTemplate.of(key.writer(), key.reader());
@@ -54,12 +58,16 @@ public final class ObjectCodec {
    * Creates the codec of a class.
    *
    * @param lookup a lookup with access to the classes; null for none
+   * @param codecs the codecs of the application
    * @throws IllegalArgumentException if the records can't be stored; the message names the
    *     component
    */
   public static ObjectCodec of(
-      Class<?> keyType, Class<?> type, MethodHandles.@Nullable Lookup lookup) {
-    Bindings bindings = new Bindings(lookup);
+      Class<?> keyType,
+      Class<?> type,
+      MethodHandles.@Nullable Lookup lookup,
+      Map<Class<?>, TypeCodec> codecs) {
+    Bindings bindings = new Bindings(lookup, codecs);
     RecordComponent id = id(type);
     Class<?> boxed = MethodType.methodType(keyType).wrap().returnType();
     if (id != null && MethodType.methodType(id.getType()).wrap().returnType() != boxed) {
@@ -83,7 +91,7 @@ public final class ObjectCodec {
                 .map(RecordBinding.Part::accessor)
                 .findFirst()
                 .orElseThrow();
-    return new ObjectCodec(type, lookup, key, value, accessor);
+    return new ObjectCodec(type, lookup, codecs, key, value, accessor);
   }
 
   private static @Nullable RecordComponent id(Class<?> type) {
@@ -117,7 +125,7 @@ public final class ObjectCodec {
    */
   public EntryKey entryKey(Class<?> keys) {
     Class<?> boxed = MethodType.methodType(keys).wrap().returnType();
-    return EntryKey.of(new Bindings(lookup).of(boxed, "The key of the index"));
+    return EntryKey.of(new Bindings(lookup, codecs).of(boxed, "The key of the index"));
   }
 
   /**
@@ -182,9 +190,33 @@ public final class ObjectCodec {
     return Objects.requireNonNull(values.read(in));
   }
 
-  /** Returns a reader of records with another shape, which {@link Shapes} has accepted. */
+  /**
+   * Returns a reader of records with another shape, which {@link Shapes} has accepted; of a newer
+   * class, with the names that components have in this one.
+   */
   public Reading reading(Shape file) {
     return value.partsDecoder((Composite) file)::read;
+  }
+
+  /** Returns a copy of some of the components of objects with a shape. */
+  public static Copying copying(Composite shape, boolean[] which) {
+    Decoder[] skips =
+        shape.components().stream().map(c -> Skip.over(c.shape())).toArray(Decoder[]::new);
+    return (in, out) -> {
+      for (int i = 0; i < skips.length; i++) {
+        int from = in.take(0);
+        skips[i].read(in);
+        if (which[i]) {
+          out.put(in.array(), from, in.take(0) - from);
+        }
+      }
+    };
+  }
+
+  /** Copies components of an object that is read from its first component on. */
+  @FunctionalInterface
+  public interface Copying {
+    void copy(ObjectReader in, ObjectWriter out);
   }
 
   @FunctionalInterface

@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntPredicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -65,12 +66,13 @@ public final class ObjectEntries {
   private final Version[] versions;
   private final int maxBytes;
 
-  /** Creates entries from the catalog; throws if the parts are not in the shapes. */
-  public ObjectEntries(List<Composite> shapes, List<Part> parts) {
-    this(
-        shapes,
-        parts,
-        parts.stream().map(p -> path(shapes.getLast(), p.sources.getLast().path)).toList());
+  /**
+   * Creates entries from the catalog; throws if the parts are not in the shapes.
+   *
+   * @param current the version by which components are named, if it has them
+   */
+  public ObjectEntries(List<Composite> shapes, List<Part> parts, int current) {
+    this(shapes, parts, parts.stream().map(p -> path(shapes, p, current)).toList());
   }
 
   private ObjectEntries(List<Composite> shapes, List<Part> parts, List<String> paths) {
@@ -99,9 +101,11 @@ public final class ObjectEntries {
    * @param here the shape of the class, with its annotations for older versions, accepted by {@link
    *     Shapes}
    * @param paths the components, as {@link #components} returns them
+   * @param newer whether a version is that of a newer class, and so may lack any component
    * @throws IllegalArgumentException if a component does not exist, or its byte order is undefined
    */
-  public static ObjectEntries of(List<Composite> shapes, Composite here, List<String> paths) {
+  public static ObjectEntries of(
+      List<Composite> shapes, Composite here, List<String> paths, IntPredicate newer) {
     List<Part> parts = new ArrayList<>();
     for (String path : paths) {
       List<Component> steps = steps(here, path);
@@ -112,7 +116,12 @@ public final class ObjectEntries {
       }
       List<Source> sources = new ArrayList<>();
       for (int v = 0; v < shapes.size(); v++) {
-        sources.add(source(shapes.get(v), steps, path, v + 1));
+        Source source = source(shapes.get(v), steps, path, v + 1, newer.test(v + 1));
+        sources.add(source);
+        if (newer.test(v + 1) && !source.path.isEmpty()) {
+          Shape other = EntryParts.type(shape(shapes.get(v), source.path));
+          type = other != null && EntryKey.isBeginning(type, other) ? other : type;
+        }
       }
       parts.add(new Part(type, sources));
     }
@@ -142,7 +151,8 @@ public final class ObjectEntries {
     return null;
   }
 
-  private static Source source(Composite file, List<Component> steps, String path, int version) {
+  private static Source source(
+      Composite file, List<Component> steps, String path, int version, boolean newer) {
     List<Integer> places = new ArrayList<>();
     Shape at = file;
     for (Component step : steps) {
@@ -151,6 +161,12 @@ public final class ObjectEntries {
         // All parts of a missing record are null, since the record can only be null.
         boolean last = step == steps.getLast();
         String text = step.initial();
+        if (text == null && newer) {
+          Shape shape = step.shape();
+          boolean zero = last && Binding.lacksPresenceByte(shape);
+          byte[] none = zero ? EntryParts.initial(shape, "") : new byte[] {EntryParts.NULL};
+          return new Source(List.of(), ByteBuffer.wrap(none));
+        }
         if (text == null) {
           throw new IllegalArgumentException(
               "Component "
@@ -167,6 +183,25 @@ public final class ObjectEntries {
       at = Binding.inner(((Composite) at).components().get(place).shape());
     }
     return new Source(places, null);
+  }
+
+  private static Shape shape(Composite file, List<Integer> places) {
+    Shape at = file;
+    for (int place : places) {
+      at = ((Composite) Binding.inner(at)).components().get(place).shape();
+    }
+    return at;
+  }
+
+  private static String path(List<Composite> shapes, Part part, int current) {
+    int v = current - 1;
+    if (part.sources.get(v).path.isEmpty()) { // an older class has made the index
+      v = shapes.size() - 1;
+      while (v > 0 && part.sources.get(v).path.isEmpty()) {
+        v--;
+      }
+    }
+    return path(shapes.get(v), part.sources.get(v).path);
   }
 
   private static String path(Composite shape, List<Integer> places) {
@@ -242,6 +277,45 @@ public final class ObjectEntries {
     return versions.length;
   }
 
+  /**
+   * Returns these entries with one more version of objects: the components of an older class,
+   * followed by those of a newer version that the class does not know.
+   *
+   * @param shape the shape of the new version
+   * @param writer the version of the older class
+   * @param base the newer version
+   * @param unknown which components of the newer version follow
+   */
+  public ObjectEntries merged(Composite shape, int writer, int base, boolean[] unknown) {
+    List<Composite> shapes = new ArrayList<>();
+    for (Version v : versions) {
+      shapes.add(v.shape);
+    }
+    shapes.add(shape);
+    List<Part> more = new ArrayList<>();
+    for (Part part : parts) {
+      List<Source> sources = new ArrayList<>(part.sources);
+      Source old = sources.get(writer - 1);
+      Source other = sources.get(base - 1);
+      sources.add(
+          !other.path.isEmpty() && unknown[other.path.getFirst()]
+              ? moved(other, shapes.get(writer - 1).components().size(), unknown)
+              : old);
+      more.add(new Part(part.type, sources));
+    }
+    return new ObjectEntries(shapes, more, paths);
+  }
+
+  private static Source moved(Source source, int before, boolean[] unknown) {
+    List<Integer> path = new ArrayList<>(source.path);
+    int at = before;
+    for (int i = 0; i < path.getFirst(); i++) {
+      at += unknown[i] ? 1 : 0;
+    }
+    path.set(0, at);
+    return new Source(path, null);
+  }
+
   /** Returns the maximum length of all parts; -1 if unlimited. */
   public int maxBytes() {
     return maxBytes;
@@ -279,7 +353,9 @@ public final class ObjectEntries {
               + " by what the class says with @Formerly and @Initial";
         }
       }
-      if (!now.type.equals(file.type) && !EntryKey.isBeginning(file.type, now.type)) {
+      if (!now.type.equals(file.type)
+          && !EntryKey.isBeginning(file.type, now.type)
+          && !EntryKey.isBeginning(now.type, file.type)) { // of an older class
         return "component "
             + here.paths.get(i)
             + " is sorted as "

@@ -7,6 +7,7 @@ import io.fovea.schema.Shape.Composite;
 import io.fovea.schema.Shape.Enumeration;
 import io.fovea.schema.Shape.Mapping;
 import io.fovea.schema.Shape.Maybe;
+import io.fovea.schema.Shape.OneOf;
 import io.fovea.schema.Shape.Scalar;
 import io.fovea.schema.Shape.Sequence;
 import java.math.BigDecimal;
@@ -45,6 +46,8 @@ import org.jspecify.annotations.Nullable;
  *   list, set        List                       -
  *   map              Map keyed by the keys' text, or a List of {key, value}
  *   record           Map by components          its parts in sequence
+ *   oneof            Map with a single entry:   -
+ *                    the record by its name
  * </pre>
  *
  * <p>Safe for use by any thread.
@@ -102,7 +105,17 @@ public final class ObjectText {
       case Collected c -> list(c.of(), in);
       case Mapping m -> map(m, in);
       case Composite c -> in.getBoolean() ? components(c, in) : null;
+      case OneOf o -> {
+        int n = OneOfBinding.number(in, o.records().size());
+        yield n == 0 ? null : record(o.records().get(n - 1), in);
+      }
     };
+  }
+
+  private static Map<String, @Nullable Object> record(Component of, ObjectReader in) {
+    Map<String, @Nullable Object> one = new LinkedHashMap<>();
+    one.put(of.name(), components((Composite) of.shape(), in));
+    return one;
   }
 
   private static String constant(Enumeration e, int n) {
@@ -172,16 +185,16 @@ public final class ObjectText {
   }
 
   /**
-   * Writes an object of the newest version, without its class and constructor. The values have the
-   * form that {@link #object(List, byte[])} returns; a scalar may be given as text, and a missing
-   * value is null.
+   * Writes an object of a version, without its class and constructor. The values have the form that
+   * {@link #object(List, byte[])} returns; a scalar may be given as text, and a missing value is
+   * null.
    *
    * @throws IllegalArgumentException if a name is not a component, or a value does not fit
    */
-  public static byte[] object(List<Composite> versions, Map<String, ?> values) {
+  public static byte[] object(List<Composite> versions, int version, Map<String, ?> values) {
     ObjectWriter out = new ObjectWriter();
-    out.putByte((byte) versions.size());
-    putComponents(out, versions.getLast(), values, "");
+    out.putByte((byte) version);
+    putComponents(out, versions.get(version - 1), values, "");
     return out.toArray();
   }
 
@@ -233,7 +246,28 @@ public final class ObjectText {
           throw noValue(path, value, c);
         }
       }
+      case OneOf o -> putOneOf(out, o, value, path);
     }
+  }
+
+  private static void putOneOf(ObjectWriter out, OneOf shape, @Nullable Object value, String path) {
+    if (value == null) {
+      out.putCount(0);
+      return;
+    }
+    if (value instanceof Map<?, ?> one && one.size() == 1) {
+      Map.Entry<?, ?> only = one.entrySet().iterator().next();
+      String name = String.valueOf(only.getKey());
+      for (int i = 0; i < shape.records().size(); i++) {
+        Component c = shape.records().get(i);
+        if (c.name().equals(name) && only.getValue() instanceof Map<?, ?> all) {
+          out.putCount(i + 1);
+          putComponents(out, (Composite) c.shape(), all, path + '.' + name + '.');
+          return;
+        }
+      }
+    }
+    throw noValue(path, value, shape);
   }
 
   private static void putList(

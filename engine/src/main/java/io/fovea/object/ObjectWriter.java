@@ -105,6 +105,11 @@ public final class ObjectWriter {
     System.arraycopy(value, 0, bytes, to, value.length);
   }
 
+  void put(byte[] value, int from, int length) {
+    int to = reserve(length);
+    System.arraycopy(value, from, bytes, to, length);
+  }
+
   void putShort(short value) {
     int to = reserve(Short.BYTES);
     SHORT.set(bytes, to, value);

@@ -17,12 +17,20 @@ final class OptionalBinding extends Binding {
     this.of = of;
   }
 
+  /** Returns the stored form of the value inside. */
+  Binding of() {
+    return of;
+  }
+
+  /** Returns a handle that converts an optional to its value, or to null. */
+  MethodHandle opener() {
+    return method(OptionalBinding.class, "open", Object.class, Optional.class)
+        .asType(MethodType.methodType(of.type, Optional.class));
+  }
+
   @Override
   MethodHandle writer() {
-    MethodHandle open =
-        method(OptionalBinding.class, "open", Object.class, Optional.class)
-            .asType(MethodType.methodType(of.type, Optional.class));
-    return MethodHandles.filterArguments(of.writer(), 1, open);
+    return MethodHandles.filterArguments(of.writer(), 1, opener());
   }
 
   static @Nullable Object open(@Nullable Optional<?> value) {

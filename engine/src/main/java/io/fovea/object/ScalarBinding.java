@@ -135,6 +135,11 @@ final class ScalarBinding extends Binding {
     };
   }
 
+  /** Returns the zero of a primitive type; null for any other type. */
+  static @Nullable Object zero(Class<?> type) {
+    return type.isPrimitive() ? ALL.get(type).zero() : null;
+  }
+
   @Override
   @Nullable Object initial(String text) {
     if (text.isEmpty() && scalar != Scalar.TEXT && scalar != Scalar.BYTES) {

@@ -7,17 +7,22 @@ import io.fovea.schema.Shape.Composite;
 import io.fovea.schema.Shape.Enumeration;
 import io.fovea.schema.Shape.Mapping;
 import io.fovea.schema.Shape.Maybe;
+import io.fovea.schema.Shape.OneOf;
 import io.fovea.schema.Shape.Scalar;
 import io.fovea.schema.Shape.Sequence;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Parses shapes, and compares those of a file with those of a program. */
 public final class Shapes {
   static final int DEPTH_MAX = 32;
+
+  /** Begins the name of a component that a class does not know; no name of Java begins so. */
+  private static final String UNKNOWN = "0";
 
   private final String text;
   private int at;
@@ -33,10 +38,11 @@ public final class Shapes {
    *
    * <pre>
    *   shape      SCALAR | enum(NAME, …) | optional(shape) | list(shape) | set(shape)
-   *              | map(shape, shape) | record(NAME shape, …)
+   *              | map(shape, shape) | record(named, …) | oneof(named, …)
+   *   named      NAME shape | NAME<EARLIER<… shape
    * </pre>
    *
-   * @param text the result of {@link Object#toString}
+   * @param text the result of {@link Object#toString} or {@link #withEarlierNames}
    * @throws IllegalArgumentException if the text is not a shape
    */
   public static Shape parse(String text) {
@@ -66,17 +72,21 @@ public final class Shapes {
         expect(")");
         yield new Mapping(key, value);
       }
-      case "record" ->
-          new Composite(
-              list(
-                  () -> {
-                    String name = word();
-                    expect(" ");
-                    return new Component(name, shape(depth + 1));
-                  }),
-              Set.of());
+      case "record" -> new Composite(list(() -> component(depth)), Set.of());
+      case "oneof" -> new OneOf(list(() -> component(depth)));
       default -> Scalar.valueOf(word);
     };
+  }
+
+  private Component component(int depth) {
+    String name = word();
+    List<String> formerly = new ArrayList<>();
+    while (text.startsWith("<", at)) {
+      at++;
+      formerly.add(word());
+    }
+    expect(" ");
+    return new Component(name, shape(depth + 1), formerly, null);
   }
 
   private Shape one(int depth) {
@@ -122,82 +132,206 @@ public final class Shapes {
         "No shape: " + expected + " is missing at " + at + " of \"" + text + "\".");
   }
 
-  // ------------------------------------------------------------------------------------ comparing
-
-  /** Explains why objects of a file can't be read with the shape of a program; null if they can. */
-  public static @Nullable String difference(Shape file, Shape here) {
-    return difference("", file, here);
+  /** Returns the text of a shape with the earlier names of components. */
+  public static String withEarlierNames(Shape shape) {
+    return switch (shape) {
+      case Scalar s -> s.toString();
+      case Enumeration e -> e.toString();
+      case Maybe m -> "optional(" + withEarlierNames(m.of()) + ")";
+      case Sequence s -> "list(" + withEarlierNames(s.of()) + ")";
+      case Collected c -> "set(" + withEarlierNames(c.of()) + ")";
+      case Mapping m ->
+          "map(" + withEarlierNames(m.key()) + ", " + withEarlierNames(m.value()) + ")";
+      case Composite c -> "record(" + withEarlierNames(c.components()) + ")";
+      case OneOf o -> "oneof(" + withEarlierNames(o.records()) + ")";
+    };
   }
 
-  private static @Nullable String difference(String place, Shape file, Shape here) {
-    if (file.equals(here)) {
-      return null;
+  private static String withEarlierNames(List<Component> all) {
+    return all.stream()
+        .map(
+            c ->
+                c.name()
+                    + c.formerly().stream().map(f -> "<" + f).collect(Collectors.joining())
+                    + ' '
+                    + withEarlierNames(c.shape()))
+        .collect(Collectors.joining(", "));
+  }
+
+  // -------------------------------------------------------------------------------- older classes
+
+  /**
+   * Returns a newer shape with the names that the components have in an older class.
+   *
+   * @param file the newer shape, with the earlier names of its components
+   * @param here the shape of the class
+   */
+  public static Composite renamed(Composite file, Composite here) {
+    List<Component> all = new ArrayList<>();
+    for (Component c : file.components()) {
+      int i = Composite.find(c, here);
+      all.add(renamed(c, i < 0 ? null : here.components().get(i)));
+    }
+    return new Composite(all, Set.of());
+  }
+
+  private static Component renamed(Component file, @Nullable Component here) {
+    return here == null
+        ? new Component(UNKNOWN + file.name(), file.shape())
+        : new Component(here.name(), renamed(file.shape(), here.shape()));
+  }
+
+  private static Shape renamed(Shape file, Shape here) {
+    if (file instanceof Maybe f) {
+      return new Maybe(renamed(f.of(), Binding.inner(here)));
+    }
+    if (here instanceof Maybe h) {
+      return renamed(file, h.of());
     }
     if (file instanceof Composite f && here instanceof Composite h) {
-      return ofRecords(place, f, h);
+      return renamed(f, h);
     }
-    if (file instanceof Enumeration f && here instanceof Enumeration h) {
-      for (String constant : f.constants()) {
-        if (!h.constants().contains(constant)) {
-          return of(place) + " may be " + constant + " in the file, and is no such name here";
-        }
+    if (file instanceof OneOf f && here instanceof OneOf h) {
+      List<Component> all = new ArrayList<>();
+      for (Component c : f.records()) {
+        int i = OneOf.find(c, h);
+        all.add(renamed(c, i < 0 ? null : h.records().get(i)));
       }
-      return null;
-    }
-    if (file instanceof Scalar f && here instanceof Scalar h && h.holds(f)) {
-      return null;
-    }
-    if (file instanceof Maybe f && here instanceof Maybe h) {
-      return difference(place, f.of(), h.of());
+      return new OneOf(all);
     }
     if (file instanceof Sequence f && here instanceof Sequence h) {
-      return difference(place + "[]", f.of(), h.of());
+      return new Sequence(renamed(f.of(), h.of()));
     }
     if (file instanceof Collected f && here instanceof Collected h) {
-      return difference(place + "[]", f.of(), h.of());
+      return new Collected(renamed(f.of(), h.of()));
     }
     if (file instanceof Mapping f && here instanceof Mapping h) {
-      String keys = difference(place + "[key]", f.key(), h.key());
-      return keys != null ? keys : difference(place + "[]", f.value(), h.value());
+      return new Mapping(renamed(f.key(), h.key()), renamed(f.value(), h.value()));
     }
-    if (here instanceof Maybe h && !(file instanceof Maybe)) {
-      return difference(place, file, h.of());
-    }
-    return of(place) + " is " + file + " in the file, and " + here + " here";
+    return file;
   }
 
-  private static @Nullable String ofRecords(String place, Composite file, Composite here) {
-    boolean[] found = new boolean[file.components().size()];
-    for (Component c : here.components()) {
-      int i = Composite.find(c, file);
-      if (i >= 0) {
-        if (found[i]) {
-          return of(place + '.' + c.name()) + " has the same component in the file as another one";
-        }
-        found[i] = true;
-        String inside =
-            difference(place + '.' + c.name(), file.components().get(i).shape(), c.shape());
-        if (inside != null) {
-          return inside;
-        }
-      } else if (!c.hasInitial()) {
-        return of(place + '.' + c.name())
-            + " is not in the file: set its value in older records with @Initial, or name the"
-            + " component that it replaces with @Formerly";
-      }
-    }
-    for (int i = 0; i < found.length; i++) {
-      String name = file.components().get(i).name();
-      if (!found[i] && !here.dropped().contains(name)) {
-        return of(place + '.' + name)
-            + " of the file is not here: list it in @Dropped if it was removed, or in @Formerly of"
-            + " the component that replaces it";
-      }
-    }
-    return null;
+  /** Whether {@link #renamed} has found no component of the class for a component. */
+  public static boolean isUnknown(Component component) {
+    return component.name().startsWith(UNKNOWN);
   }
 
-  private static String of(String place) {
-    return place.isEmpty() ? "the object" : "component " + place.substring(1);
+  // ------------------------------------------------------------------------------------ comparing
+
+  /**
+   * Explains why objects of a file can't be read with the shape of a program; null if they can.
+   *
+   * @param newer whether the shape in the file is that of a newer class, {@linkplain #renamed
+   *     renamed}. Then components and constants may be missing on either side; an object with a
+   *     constant that is missing here can't be read.
+   */
+  public static @Nullable String difference(Shape file, Shape here, boolean newer) {
+    return new Comparison(newer).difference("", file, here);
+  }
+
+  private record Comparison(boolean newer) {
+    private @Nullable String difference(String place, Shape file, Shape here) {
+      if (file.equals(here)) {
+        return null;
+      }
+      if (file instanceof Composite f && here instanceof Composite h) {
+        return ofRecords(place, f, h);
+      }
+      if (file instanceof Enumeration f && here instanceof Enumeration h) {
+        for (String constant : f.constants()) {
+          if (!newer && !h.constants().contains(constant)) {
+            return of(place) + " may be " + constant + " in the file, and is no such name here";
+          }
+        }
+        return null;
+      }
+      if (file instanceof OneOf f && here instanceof OneOf h) {
+        return ofPermitted(place, f, h);
+      }
+      if (file instanceof Scalar f && here instanceof Scalar h && h.holds(f)) {
+        return null;
+      }
+      if (file instanceof Maybe f && here instanceof Maybe h) {
+        return difference(place, f.of(), h.of());
+      }
+      if (file instanceof Sequence f && here instanceof Sequence h) {
+        return difference(place + "[]", f.of(), h.of());
+      }
+      if (file instanceof Collected f && here instanceof Collected h) {
+        return difference(place + "[]", f.of(), h.of());
+      }
+      if (file instanceof Mapping f && here instanceof Mapping h) {
+        String keys = difference(place + "[key]", f.key(), h.key());
+        return keys != null ? keys : difference(place + "[]", f.value(), h.value());
+      }
+      if (here instanceof Maybe h && !(file instanceof Maybe)) {
+        return difference(place, file, h.of());
+      }
+      return of(place) + " is " + file + " in the file, and " + here + " here";
+    }
+
+    private @Nullable String ofPermitted(String place, OneOf file, OneOf here) {
+      boolean[] found = new boolean[file.records().size()];
+      for (Component c : here.records()) {
+        int i = OneOf.find(c, file);
+        if (i >= 0) {
+          if (found[i]) {
+            return of(place) + " permits two records that are " + file.records().get(i).name();
+          }
+          found[i] = true;
+          String inside =
+              difference(place + '.' + c.name(), file.records().get(i).shape(), c.shape());
+          if (inside != null) {
+            return inside;
+          }
+        }
+      }
+      for (int i = 0; i < found.length; i++) {
+        if (!found[i] && !newer) {
+          return of(place)
+              + " may be a "
+              + file.records().get(i).name()
+              + " in the file, which is not permitted here: name it in @Formerly of the record that"
+              + " replaces it";
+        }
+      }
+      return null;
+    }
+
+    private @Nullable String ofRecords(String place, Composite file, Composite here) {
+      boolean[] found = new boolean[file.components().size()];
+      for (Component c : here.components()) {
+        int i = Composite.find(c, file);
+        if (i >= 0) {
+          if (found[i]) {
+            return of(place + '.' + c.name())
+                + " has the same component in the file as another one";
+          }
+          found[i] = true;
+          String inside =
+              difference(place + '.' + c.name(), file.components().get(i).shape(), c.shape());
+          if (inside != null) {
+            return inside;
+          }
+        } else if (!c.hasInitial() && !newer) {
+          return of(place + '.' + c.name())
+              + " is not in the file: set its value in older records with @Initial, or name the"
+              + " component that it replaces with @Formerly";
+        }
+      }
+      for (int i = 0; i < found.length; i++) {
+        String name = file.components().get(i).name();
+        if (!found[i] && !newer && !here.dropped().contains(name)) {
+          return of(place + '.' + name)
+              + " of the file is not here: list it in @Dropped if it was removed, or in @Formerly"
+              + " of the component that replaces it";
+        }
+      }
+      return null;
+    }
+
+    private static String of(String place) {
+      return place.isEmpty() ? "the object" : "component " + place.substring(1);
+    }
   }
 }

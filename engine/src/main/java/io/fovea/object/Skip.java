@@ -7,6 +7,7 @@ import io.fovea.schema.Shape.Composite;
 import io.fovea.schema.Shape.Enumeration;
 import io.fovea.schema.Shape.Mapping;
 import io.fovea.schema.Shape.Maybe;
+import io.fovea.schema.Shape.OneOf;
 import io.fovea.schema.Shape.Scalar;
 import io.fovea.schema.Shape.Sequence;
 import java.util.List;
@@ -37,6 +38,14 @@ final class Skip {
       case Composite c -> {
         Decoder inside = parts(c);
         yield in -> in.getBoolean() ? inside.read(in) : null;
+      }
+      case OneOf o -> {
+        List<Decoder> records =
+            o.records().stream().map(r -> parts((Composite) r.shape())).toList();
+        yield in -> {
+          int n = OneOfBinding.number(in, records.size());
+          return n == 0 ? null : records.get(n - 1).read(in);
+        };
       }
     };
   }

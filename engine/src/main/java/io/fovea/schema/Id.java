@@ -13,8 +13,8 @@ import java.lang.annotation.Target;
  * record Account(@Id long id, String owner, BigDecimal balance) {}
  * }</pre>
  *
- * <p>Annotate record components only. Fields are a target for Kotlin, whose compiler copies the
- * annotation of a {@code @JvmRecord} property from its field to the component.
+ * <p>Fields are a target only for Kotlin. Its compiler copies the annotation of a property of a
+ * {@code @JvmRecord} class from the field to the record component.
  *
  * @since 0.1.0
  */

@@ -9,8 +9,8 @@ import java.lang.annotation.Target;
  * The value of a component in objects stored before the class had it. Without this annotation, an
  * {@link java.util.Optional} or a collection is empty.
  *
- * <p>Annotate record components only. Fields are a target for Kotlin, whose compiler copies the
- * annotation of a {@code @JvmRecord} property from its field to the component.
+ * <p>Fields are a target only for Kotlin. Its compiler copies the annotation of a property of a
+ * {@code @JvmRecord} class from the field to the record component.
  *
  * @since 0.1.0
  */

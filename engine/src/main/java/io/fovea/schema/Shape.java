@@ -191,11 +191,7 @@ public sealed interface Shape {
      *     if absent
      */
     public static int find(Component component, Composite file) {
-      int at = place(component.name(), file);
-      for (String name : component.formerly()) {
-        at = at >= 0 ? at : place(name, file);
-      }
-      return at;
+      return component.findIn(file.components);
     }
 
     /**
@@ -205,17 +201,8 @@ public sealed interface Shape {
      * @return its shape; null if no component has that name
      */
     public @Nullable Shape component(String name) {
-      int at = place(name, this);
+      int at = Component.place(name, components);
       return at < 0 ? null : components.get(at).shape();
-    }
-
-    private static int place(String name, Composite file) {
-      for (int i = 0; i < file.components.size(); i++) {
-        if (file.components.get(i).name().equals(name)) {
-          return i;
-        }
-      }
-      return -1;
     }
 
     @Override
@@ -237,7 +224,50 @@ public sealed interface Shape {
   }
 
   /**
-   * A component of a {@link Composite}.
+   * One of several records: a sealed interface.
+   *
+   * @param records the permitted records in the order of their numbers: their names and shapes,
+   *     each a {@link Composite}
+   * @since 0.2.0
+   */
+  record OneOf(List<Component> records) implements Shape {
+    /**
+     * Checks the records.
+     *
+     * @throws IllegalArgumentException if two have the same name, or one is not a {@link Composite}
+     */
+    public OneOf {
+      records = List.copyOf(records);
+      requireDistinct(records.stream().map(Component::name).toList(), "record");
+      for (Component c : records) {
+        if (!(c.shape() instanceof Composite)) {
+          throw new IllegalArgumentException(c + " is not a record.");
+        }
+      }
+    }
+
+    /**
+     * Finds a record in an older shape.
+     *
+     * @param record a record of this shape
+     * @param file the shape of stored values
+     * @return its index in the stored shape, found by its name, or otherwise by an earlier name; -1
+     *     if absent
+     */
+    public static int find(Component record, OneOf file) {
+      return record.findIn(file.records);
+    }
+
+    @Override
+    public String toString() {
+      return records.stream()
+          .map(Component::toString)
+          .collect(Collectors.joining(", ", "oneof(", ")"));
+    }
+  }
+
+  /**
+   * A component of a {@link Composite}, or a record of a {@link OneOf}.
    *
    * @param name a Java identifier
    * @param shape the shape of its values
@@ -266,6 +296,23 @@ public sealed interface Shape {
      */
     public Component(String name, Shape shape) {
       this(name, shape, List.of(), null);
+    }
+
+    private int findIn(List<Component> file) {
+      int at = place(name, file);
+      for (String former : formerly) {
+        at = at >= 0 ? at : place(former, file);
+      }
+      return at;
+    }
+
+    private static int place(String name, List<Component> file) {
+      for (int i = 0; i < file.size(); i++) {
+        if (file.get(i).name().equals(name)) {
+          return i;
+        }
+      }
+      return -1;
     }
 
     /** {@return whether it has a value in records written without it} */

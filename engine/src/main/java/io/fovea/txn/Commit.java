@@ -120,8 +120,8 @@ final class Commit {
       clear(); // an error interrupted the end of the last commit
     }
     appender.begun();
-    boolean ends =
-        false; // whether the log session ends here: always, unless the commit failed halfway
+    // Whether the log session ends here: always, unless the commit failed halfway.
+    boolean ends = false;
     try {
       awaitLogSpace(catalog);
       boolean first = concurrencyControl.pessimistic.waitsForBodies();
@@ -186,6 +186,8 @@ final class Commit {
           gate.passed(commitSlot);
           session.end();
           appender.releasePages(false);
+        } else {
+          session.abandon();
         }
       } finally {
         clear();

@@ -309,6 +309,17 @@ public final class LogSession {
     }
   }
 
+  /**
+   * Returns the granted and claimed space of an operation that failed halfway, and holds back the
+   * redo point forever. The operation logs nothing more, so its space would be missing to all
+   * others, and to a close that waits for them.
+   */
+  public void abandon() {
+    if (log != null && active) {
+      returnAllSpace();
+    }
+  }
+
   private void endActive() {
     try {
       cancel();

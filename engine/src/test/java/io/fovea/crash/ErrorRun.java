@@ -271,6 +271,10 @@ public final class ErrorRun implements Supplier<String> {
     Database db = s.db();
     if (stopped(db)) {
       count(thrown == null ? "stopped later" : "stopped");
+      String held = SimDatabase.heldLogSpace(db);
+      if (!held.isEmpty()) {
+        throw new AssertionError("a stopped operation still has " + held);
+      }
       reportsTheStop(db);
       reopen();
       return;

@@ -227,6 +227,7 @@ class StoppedTest {
           assertThrows(DurabilityLostException.class, () -> change(db, d));
       assertTrue(lost.mayHaveCommitted());
       assertEquals(DatabaseStats.Health.STOPPED, db.stats().health());
+      assertEquals("", SimDatabase.heldLogSpace(db));
       Table<byte[], byte[]> t = table(db);
       for (int round = 0; round < 2; round++) {
         int seen = 0;

@@ -1,5 +1,6 @@
 package io.fovea.object;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -10,13 +11,19 @@ import io.fovea.schema.Id;
 import io.fovea.schema.Initial;
 import io.fovea.schema.Shape;
 import java.math.BigDecimal;
+import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -24,14 +31,18 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.function.Function;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
 import org.junit.jupiter.api.Test;
 
 /** Encoded keys sort like the keys, and objects round-trip through both readers. */
 class ObjectCodecTest {
-  private static final ObjectCodec CODEC = ObjectCodec.of(Long.class, Value.class, null);
-  private static final ObjectCodec NONE = ObjectCodec.of(Long.class, None.class, null);
+  private static final ObjectCodec CODEC = ObjectCodec.of(Long.class, Value.class, null, Map.of());
+  private static final ObjectCodec NONE = ObjectCodec.of(Long.class, None.class, null, Map.of());
   private static final List<Function<ObjectReader, Object>> READERS =
       List.of(CODEC::read, CODEC.reading(CODEC.shape())::read);
 
@@ -56,6 +67,55 @@ class ObjectCodecTest {
 
   record None() {}
 
+  sealed interface Payment {}
+
+  record Cash(int cents) implements Payment {}
+
+  sealed interface ByBank extends Payment {}
+
+  record Card(String number, LocalDate until) implements ByBank {}
+
+  record Transfer(Optional<String> iban) implements ByBank {}
+
+  /** A class without a form of its own. */
+  static final class Point {
+    final int x;
+    final int y;
+
+    Point(int x, int y) {
+      this.x = x;
+      this.y = y;
+    }
+
+    @Override
+    public boolean equals(Object o) {
+      return o instanceof Point p && p.x == x && p.y == y;
+    }
+
+    @Override
+    public int hashCode() {
+      return 31 * x + y;
+    }
+  }
+
+  record Pair(int x, int y) {}
+
+  record Coded(
+      OffsetDateTime offset,
+      ZonedDateTime zoned,
+      URI uri,
+      Payment payment,
+      List<Payment> payments,
+      Optional<Point> point,
+      Map<Point, URI> byPoint) {}
+
+  private static final Map<Class<?>, TypeCodec> POINTS =
+      Map.of(
+          Point.class,
+          TypeCodec.of(
+              Point.class, Pair.class, true, p -> new Pair(p.x, p.y), p -> new Point(p.x, p.y)));
+  private static final ObjectCodec CODED = ObjectCodec.of(Point.class, Coded.class, null, POINTS);
+
   private static byte[] key(ObjectCodec codec, Object key) {
     ObjectWriter out = new ObjectWriter();
     codec.writeKey(out, key);
@@ -63,7 +123,7 @@ class ObjectCodecTest {
   }
 
   private static <K> void ordered(Class<K> type, Comparator<? super K> order, List<K> keys) {
-    ObjectCodec codec = ObjectCodec.of(type, None.class, null);
+    ObjectCodec codec = ObjectCodec.of(type, None.class, null, Map.of());
     for (K a : keys) {
       assertEquals(a, codec.readKey(new ObjectReader().of(key(codec, a))));
       for (K b : keys) {
@@ -220,9 +280,129 @@ class ObjectCodecTest {
     }
   }
 
+  private static final List<ZoneId> ZONES =
+      List.of(
+          ZoneId.of("Europe/Berlin"),
+          ZoneOffset.MAX,
+          ZoneOffset.UTC,
+          ZoneId.of("UTC+01:00"),
+          ZoneId.of("Asia/Kathmandu"));
+
+  @Provide
+  Arbitrary<OffsetDateTime> offsetTimes() {
+    // Few instants, so that some are equal.
+    Arbitrary<Instant> instants =
+        Arbitraries.oneOf(
+            Arbitraries.longs().between(-2, 2).map(Instant::ofEpochSecond),
+            Combinators.combine(
+                    Arbitraries.longs().between(-1L << 40, 1L << 40),
+                    Arbitraries.integers().between(0, 999_999_999))
+                .as(Instant::ofEpochSecond));
+    Arbitrary<ZoneOffset> offsets =
+        Arbitraries.integers().between(-64_800, 64_800).map(ZoneOffset::ofTotalSeconds);
+    return Arbitraries.oneOf(
+        Arbitraries.of(OffsetDateTime.MIN, OffsetDateTime.MAX),
+        Combinators.combine(instants, offsets).as(OffsetDateTime::ofInstant));
+  }
+
+  @Property(tries = 500)
+  void offsetTimesInKeysAreOrdered(
+      @ForAll("offsetTimes") OffsetDateTime a, @ForAll("offsetTimes") OffsetDateTime b) {
+    ordered(OffsetDateTime.class, Comparator.naturalOrder(), List.of(a, b));
+  }
+
+  @Property(tries = 300)
+  void keysWithCodecsAreOrderedAsStored(@ForAll int ax, @ForAll int ay, @ForAll int by) {
+    Comparator<Point> order = Comparator.comparing((Point p) -> p.x).thenComparing(p -> p.y);
+    List<Point> keys = List.of(new Point(ax, ay), new Point(ax, by), new Point(ay, by));
+    for (Point a : keys) {
+      assertEquals(a, CODED.readKey(new ObjectReader().of(key(CODED, a))));
+      for (Point b : keys) {
+        assertEquals(
+            Integer.signum(order.compare(a, b)),
+            Integer.signum(Arrays.compareUnsigned(key(CODED, a), key(CODED, b))));
+      }
+    }
+  }
+
+  @Property(tries = 500)
+  void typesWithCodecsAndSealedInterfacesRoundTrip(
+      @ForAll("offsetTimes") OffsetDateTime time, @ForAll int n, @ForAll byte[] bytes) {
+    int kind = Math.floorMod(n, 7);
+    String text = Base64.getUrlEncoder().encodeToString(bytes);
+    List<Payment> all = new ArrayList<>();
+    all.add(new Cash(n));
+    all.add(null);
+    all.add(new Card(text, LocalDate.ofEpochDay(n)));
+    all.add(new Transfer(n < 0 ? Optional.empty() : Optional.of(text)));
+    Coded value =
+        new Coded(
+            kind == 0 ? null : time,
+            kind == 1 ? null : time.atZoneSimilarLocal(ZONES.get(Math.floorMod(n, 5))),
+            kind == 2 ? null : URI.create("https://example.org/" + text),
+            all.get(kind % 4),
+            kind == 3 ? null : all,
+            kind == 4 ? Optional.empty() : Optional.of(new Point(n, -n)),
+            Map.of(new Point(0, n), URI.create("")));
+    ObjectWriter out = new ObjectWriter();
+    CODED.write(out, value);
+    byte[] stored = out.toArray();
+    Shape again = Shapes.parse(CODED.shape().toString());
+    assertEquals(CODED.shape(), again);
+    for (Function<ObjectReader, Object> reader :
+        List.<Function<ObjectReader, Object>>of(CODED::read, CODED.reading(again)::read)) {
+      ObjectReader in = new ObjectReader().of(stored);
+      assertEquals(value, reader.apply(in));
+      assertTrue(in.isAtEnd());
+    }
+    ObjectReader skipping = new ObjectReader().of(stored);
+    assertEquals(new None(), NONE.reading(again).read(skipping));
+    assertTrue(skipping.isAtEnd());
+    // Without the class: the text form has all values.
+    byte[] versioned = new byte[stored.length + 1];
+    versioned[0] = 1;
+    System.arraycopy(stored, 0, versioned, 1, stored.length);
+    List<Shape.Composite> versions = List.of((Shape.Composite) again);
+    assertArrayEquals(
+        versioned, ObjectText.object(versions, 1, ObjectText.object(versions, versioned)));
+  }
+
+  @Test
+  void bothPartsOfAnOverlapOfZonedTimesAreKept() {
+    LocalDateTime local = LocalDateTime.of(2026, 10, 25, 2, 30);
+    ZonedDateTime summer = local.atZone(ZoneId.of("Europe/Berlin")).withEarlierOffsetAtOverlap();
+    for (ZonedDateTime time : List.of(summer, summer.withLaterOffsetAtOverlap())) {
+      ObjectWriter out = new ObjectWriter();
+      Coded value = new Coded(null, time, null, null, null, null, null);
+      CODED.write(out, value);
+      Coded read = (Coded) CODED.read(new ObjectReader().of(out.toArray()));
+      assertEquals(time, read.zoned);
+    }
+  }
+
+  sealed interface Tree {}
+
+  record Leaf(int i) implements Tree {}
+
+  record Fork(Tree left) implements Tree {}
+
+  sealed interface Mixed {}
+
+  enum Nothing implements Mixed {
+    NOTHING
+  }
+
+  record HasTree(Tree tree) {}
+
+  record HasMixed(Mixed mixed) {}
+
+  record HasPoint(Point point) {}
+
   record Self(int i, List<Self> more) {}
 
   record Date(java.util.Date date) {}
+
+  record TimeKey(OffsetDateTime time) {}
 
   record TwoIds(@Id int a, @Id int b) {}
 
@@ -236,7 +416,8 @@ class ObjectCodecTest {
 
   private static void refused(Class<?> key, Class<?> type, String... words) {
     IllegalArgumentException e =
-        assertThrows(IllegalArgumentException.class, () -> ObjectCodec.of(key, type, null));
+        assertThrows(
+            IllegalArgumentException.class, () -> ObjectCodec.of(key, type, null, Map.of()));
     for (String word : words) {
       assertTrue(e.getMessage().contains(word), e.getMessage());
     }
@@ -256,20 +437,28 @@ class ObjectCodecTest {
     refused(BigDecimal.class, None.class, "The key is DECIMAL", "no order");
     refused(Value.class, None.class, "The key.m", "can be in no key");
     refused(None.class, None.class, "without components");
+    refused(Long.class, HasTree.class, "HasTree.tree.Fork.left is a", "lies itself");
+    refused(Long.class, HasMixed.class, "HasMixed.mixed permits", "Nothing");
+    refused(Long.class, HasPoint.class, "HasPoint.point", "TypeCodecs");
+    refused(URI.class, None.class, "java.net.URI", "order is undefined");
+    refused(ZonedDateTime.class, None.class, "ZonedDateTime", "order is undefined");
+    refused(Payment.class, None.class, "oneof", "no order");
   }
 
   @Test
   void unpairedSurrogatesAndNullKeysAreRefused() {
-    ObjectCodec codec = ObjectCodec.of(String.class, Inner.class, null);
+    ObjectCodec codec = ObjectCodec.of(String.class, Inner.class, null, Map.of());
     for (String half : List.of("\uD800", "a\uDC00b", "x\uD834", "\uDD1E\uD834")) {
       assertThrows(
           InvalidUseException.class, () -> codec.write(new ObjectWriter(), new Inner(half, 0)));
       assertThrows(InvalidUseException.class, () -> key(codec, half));
     }
-    ObjectCodec keys = ObjectCodec.of(Key.class, None.class, null);
+    ObjectCodec keys = ObjectCodec.of(Key.class, None.class, null, Map.of());
     assertThrows(
         InvalidUseException.class,
         () -> key(keys, new Key(null, 0, Kind.ONE, true, (byte) 0, 'a', (short) 0)));
+    ObjectCodec times = ObjectCodec.of(TimeKey.class, None.class, null, Map.of());
+    assertThrows(InvalidUseException.class, () -> key(times, new TimeKey(null)));
   }
 
   @Test
@@ -279,7 +468,13 @@ class ObjectCodecTest {
             + "list list(record(text TEXT, number FLOAT64)), "
             + "maybe optional(record(text TEXT, number FLOAT64)), "
             + "map map(enum(ONE, TWO, THREE), set(TEXT)))",
-        ObjectCodec.of(Long.class, Value.class, null).shape().toString());
+        ObjectCodec.of(Long.class, Value.class, null, Map.of()).shape().toString());
+    assertEquals(
+        "record(offset record(instant INSTANT, offset INT32), "
+            + "zoned record(instant INSTANT, zone TEXT), uri TEXT, "
+            + "payment oneof(Cash record(cents INT32), Card record(number TEXT, until DATE), "
+            + "Transfer record(iban optional(TEXT)))",
+        CODED.shape().toString().replaceFirst(", payments .*", ""));
     for (String wrong :
         List.of(
             "",
@@ -287,6 +482,8 @@ class ObjectCodecTest {
             "list(INT32",
             "list()",
             "record(a)",
+            "oneof(a TEXT)",
+            "oneof(a record(), a record())",
             "enum(a, a)",
             "INT32 ",
             "map(TEXT)")) {

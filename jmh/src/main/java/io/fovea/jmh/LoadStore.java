@@ -9,6 +9,11 @@ import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import org.h2.mvstore.MVStore;
+import org.h2.mvstore.tx.TransactionMap;
+import org.h2.mvstore.tx.TransactionStore;
+import org.h2.mvstore.type.ByteArrayDataType;
+import org.jspecify.annotations.Nullable;
 import org.lmdbjava.Dbi;
 import org.lmdbjava.DbiFlags;
 import org.lmdbjava.Env;
@@ -59,11 +64,16 @@ interface LoadStore extends AutoCloseable {
     private final How how;
 
     Fovea(Path folder, long memory, Durability durability, How how) {
-      this.how = how;
-      this.db =
+      this(
           Database.open(
               folder.resolve("loads.fovea"),
-              Options.defaults().bufferBytes(memory).durability(durability));
+              Options.defaults().bufferBytes(memory).durability(durability)),
+          how);
+    }
+
+    Fovea(Database db, How how) {
+      this.how = how;
+      this.db = db;
       this.table = db.table(TableSpec.bytes("records", KEY_BYTES)).bytes();
     }
 
@@ -199,6 +209,49 @@ interface LoadStore extends AutoCloseable {
       db.close();
       writing.close();
       options.close();
+    }
+  }
+
+  /** MVStore with its TransactionStore, which writes in the background, as by default. */
+  final class Mv implements LoadStore {
+    private final MVStore store;
+    private final TransactionStore transactions;
+    private final TransactionMap<byte[], byte[]> table;
+
+    /** Opens a store; in memory if {@code folder} is null. */
+    Mv(@Nullable Path folder) {
+      MVStore.Builder builder = new MVStore.Builder();
+      if (folder != null) {
+        builder.fileName(folder.resolve("loads.mv").toString());
+      }
+      store = builder.open();
+      transactions = new TransactionStore(store);
+      transactions.init();
+      org.h2.mvstore.tx.Transaction tx = transactions.begin();
+      table = tx.openMap("records", BesideMvStore.KeyType.INSTANCE, ByteArrayDataType.INSTANCE);
+      tx.commit();
+    }
+
+    @Override
+    public void add(Loads.Records records, long from, int count) {
+      org.h2.mvstore.tx.Transaction tx = transactions.begin();
+      TransactionMap<byte[], byte[]> map = table.getInstance(tx);
+      for (long n = from; n < from + count; n++) {
+        map.put(records.key(n).clone(), records.value(n).clone()); // it keeps the arrays
+      }
+      tx.commit();
+    }
+
+    @Override
+    public void settle() {
+      store.commit();
+      store.sync();
+    }
+
+    @Override
+    public void close() {
+      transactions.close();
+      store.close();
     }
   }
 }

@@ -44,12 +44,14 @@ import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
+import io.fovea.TypeCodecs;
 import io.fovea.config.Duplicates;
 import io.fovea.config.Durability;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.DurabilityLostException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.Dropped;
@@ -72,7 +74,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.OffsetDateTime;
 import java.util.ArrayList;
+import java.util.Currency;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -215,6 +219,23 @@ class GuideTest {
   // end
 
   // begin docs/guide/objects.md
+  sealed interface Payment permits Card, Transfer {}
+
+  record Card(String number) implements Payment {}
+
+  record Transfer(String iban) implements Payment {}
+
+  record Sale(@Id OffsetDateTime at, Payment payment, Currency currency) {}
+
+  static final TypeCodecs CODECS =
+      TypeCodecs.of(Currency.class, String.class, Currency::getCurrencyCode, Currency::getInstance);
+
+  static final ObjectSpec<OffsetDateTime, Sale> SALES =
+      ObjectSpec.of("sales", OffsetDateTime.class, Sale.class, CODECS);
+
+  // end
+
+  // begin docs/guide/objects.md
   record Login(@Id long user, String device, Instant used) {}
 
   static final ObjectSpec<Long, Login> LOGINS =
@@ -316,6 +337,18 @@ class GuideTest {
       Optional<String> city) {}
 
   // end
+
+  @Test
+  void olderClassesOpenATableUntilEvolutionIsFinished() {
+    ObjectSpec<Long, PersonBefore> before = ObjectSpec.of("people", Long.class, PersonBefore.class);
+    db.table(before);
+    db.table(ObjectSpec.of("people", Long.class, Person.class));
+    db.table(before);
+    // begin docs/guide/schema-changes.md
+    db.finishEvolution("people");
+    // end
+    assertThrows(IncompatibleSchemaException.class, () -> db.table(before));
+  }
 
   @Test
   void classesEvolve() {
