@@ -173,6 +173,8 @@ published() {
 count=$(published "$repository" | wc -l)
 jars=$(published "$repository" | grep -c '\.jar$')
 [ "$jars" -ge $(((${#modules[@]} - 1) * 2)) ] || fail "only $jars jars were deployed"
+boms=$(published "$repository" | grep -c 'cyclonedx\.json$' || true)
+[ "$boms" -ge "${#modules[@]}" ] || fail "only $boms of ${#modules[@]} modules have a bill of materials"
 if "$signed"; then
   say "verifying the signatures"
   while read -r file; do
