@@ -10,7 +10,7 @@ import java.nio.file.Path;
 /** Uses the service of docs/guide/getting-started.md once; see release.sh. */
 final class Visit {
   public static void main(String[] args) throws IOException, InterruptedException {
-    Path folder = Path.of(args[0]);
+    Path folder = Path.of("data");
     try (Main main = new Main(folder, 0)) {
       System.out.print(get(main, "/register/ada@example.org/Ada"));
       System.out.print(get(main, "/order/ada@example.org/tea/450"));

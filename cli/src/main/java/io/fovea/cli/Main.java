@@ -97,7 +97,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       CompletionCommand.class
     },
     mixinStandardHelpOptions = true,
-    version = "fovea 0.1.0",
+    versionProvider = Version.class,
     customSynopsis = {
       "${COMMAND-FULL-NAME} FILE [--write]    a shell for FILE",
       "       ${COMMAND-FULL-NAME} COMMAND [OPTION...] ..."

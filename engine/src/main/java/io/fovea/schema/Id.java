@@ -13,8 +13,11 @@ import java.lang.annotation.Target;
  * record Account(@Id long id, String owner, BigDecimal balance) {}
  * }</pre>
  *
+ * <p>Fields are a target only for Kotlin. Its compiler copies the annotation of a property of a
+ * {@code @JvmRecord} class from the field to the record component.
+ *
  * @since 0.1.0
  */
 @Retention(RetentionPolicy.RUNTIME)
-@Target(ElementType.RECORD_COMPONENT)
+@Target({ElementType.RECORD_COMPONENT, ElementType.FIELD})
 public @interface Id {}

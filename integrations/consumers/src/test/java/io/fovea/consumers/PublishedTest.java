@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -12,7 +11,9 @@ import java.lang.module.ModuleDescriptor;
 import java.lang.module.ModuleFinder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.jar.Attributes;
@@ -30,7 +31,20 @@ class PublishedTest {
   private static final Path ROOT = Path.of("..", "..");
   private static final Pattern ARTIFACT =
       Pattern.compile("(?s)</parent>\\s*<artifactId>([^<]+)</artifactId>");
+  private static final Pattern ARTIFACT_ID = Pattern.compile("<artifactId>([^<]+)</artifactId>");
   private static final int JAVA_9 = 53;
+
+  /** The packages of dependencies that are optional in a POM, and of what these need. */
+  private static final Map<String, List<String>> OPTIONAL_PACKAGES =
+      Map.of(
+          "fovea-micrometer", List.of("io.fovea.micrometer.", "io.micrometer."),
+          "junit-jupiter-api", List.of("org.junit."),
+          "micrometer-core", List.of("io.micrometer."),
+          "picocli", List.of("picocli."),
+          "spring-boot-actuator-autoconfigure", List.of("org.springframework.boot.actuate."),
+          "spring-boot-health", List.of("org.springframework.boot.health."),
+          "spring-boot-test-autoconfigure", List.of("org.springframework.boot.test."),
+          "spring-test", List.of("org.springframework.test."));
 
   static List<Path> jars() throws IOException {
     try (Stream<Path> files = Files.list(Path.of("target", "published"))) {
@@ -85,13 +99,26 @@ class PublishedTest {
     }
   }
 
-  /** Annotations are no reason for a bundle not to resolve. */
+  /** Bundles resolve without annotations and optional dependencies, and not without others. */
   @ParameterizedTest
   @MethodSource("jars")
-  void annotationsAreOptional(Path file) throws IOException {
+  void importsOfOptionalDependenciesAreOptional(Path file) throws IOException {
+    List<String> optional = new ArrayList<>(List.of("org.jspecify."));
+    for (MatchResult dependency : all("(?s)<dependency>(.*?)</dependency>", pomOf(file))) {
+      if (dependency.group(1).contains("<optional>true</optional>")) {
+        String artifact =
+            ARTIFACT_ID.matcher(dependency.group(1)).results().findFirst().orElseThrow().group(1);
+        List<String> packages = OPTIONAL_PACKAGES.get(artifact);
+        assertNotNull(packages, "OPTIONAL_PACKAGES lacks the packages of " + artifact);
+        optional.addAll(packages);
+      }
+    }
     String imported = manifest(file).getValue("Import-Package");
-    if (imported.contains("org.jspecify.annotations")) {
-      assertTrue(imported.contains("org.jspecify.annotations;resolution:=optional"), imported);
+    for (String clause : imported.replaceAll("\"[^\"]*\"", "").split(",")) {
+      assertEquals(
+          optional.stream().anyMatch(p -> (clause.replaceFirst(";.*", "") + ".").startsWith(p)),
+          clause.contains("resolution:=optional"),
+          clause);
     }
   }
 
@@ -134,6 +161,18 @@ class PublishedTest {
 
   private static List<MatchResult> all(String regex, Path file) throws IOException {
     return Pattern.compile(regex).matcher(Files.readString(file)).results().toList();
+  }
+
+  /** The POM of the module that a jar comes from. */
+  private static Path pomOf(Path jar) throws IOException {
+    String artifact = jar.getFileName().toString().replaceFirst("-[0-9].*", "");
+    for (MatchResult module : all("<module>([^<]+)</module>", ROOT.resolve("pom.xml"))) {
+      Path pom = ROOT.resolve(module.group(1)).resolve("pom.xml");
+      if (Files.readString(pom).contains("<artifactId>" + artifact + "</artifactId>\n  <name>")) {
+        return pom;
+      }
+    }
+    throw new AssertionError("no module has the artifact " + artifact);
   }
 
   private static ModuleDescriptor descriptor(Path file) {

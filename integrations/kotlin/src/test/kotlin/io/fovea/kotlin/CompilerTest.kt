@@ -49,8 +49,8 @@ class CompilerTest {
         db.run<RuntimeException> { println() }
       }
 
-      // A Java annotation for record components only.
-      @JvmRecord data class WithId(@Id val id: Long) // not applicable to target 'value parameter'
+      @JvmRecord data class WithId(@Id val id: Long)
+      class Keyed(@param:Id val id: Long) // not applicable to target 'value parameter'
       """
           .trimIndent()
 

@@ -4,6 +4,10 @@ import io.fovea.Database
 import io.fovea.ObjectSpec
 import io.fovea.ScanOrder
 import io.fovea.junit.FoveaDatabase
+import io.fovea.schema.Dropped
+import io.fovea.schema.Formerly
+import io.fovea.schema.Id
+import io.fovea.schema.Initial
 import java.math.BigDecimal
 import java.time.Instant
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -35,6 +39,17 @@ class DataClassesTest {
 
   @JvmRecord
   data class Shop(val name: String, val staff: Int)
+
+  @JvmRecord
+  data class Person(@Id val number: Long, val name: String, val fax: String)
+
+  @JvmRecord
+  @Dropped("fax")
+  data class Citizen(
+      @Id val number: Long,
+      @Formerly("name") val title: String,
+      @Initial("17") val age: Int,
+  )
 
   data class Plain(val name: String)
 
@@ -85,6 +100,15 @@ class DataClassesTest {
       shops.put(tx, Place("DE", "Berlin"), Shop("cups", 2))
     }
     assertEquals(listOf("Berlin", "London"), shops.asMap().keys.map { it.city })
+  }
+
+  /** Java sees annotations of properties at the record's components. */
+  @Test
+  fun propertiesHaveTheAnnotationsOfComponents(db: Database) {
+    val people = db.table(ObjectSpec.of("people", Long::class.java, Person::class.java))
+    db.run<RuntimeException> { tx -> people.insert(tx, Person(7, "Ada", "1815")) }
+    val citizens = db.table(ObjectSpec.of("people", Long::class.java, Citizen::class.java))
+    assertEquals(Citizen(7, "Ada", 17), citizens.asMap()[7])
   }
 
   /** In Kotlin this is the class of the primitive type. */

@@ -3,6 +3,7 @@ package io.fovea.kotlin
 import io.fovea.Database
 import io.fovea.ObjectSpec
 import io.fovea.junit.FoveaDatabase
+import io.fovea.schema.Id
 import java.nio.file.Path
 import kotlin.io.path.exists
 import kotlin.io.path.readText
@@ -10,7 +11,7 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Test
 
 // docs/guide/objects.md
-@JvmRecord data class Customer(val email: String, val name: String?)
+@JvmRecord data class Customer(@Id val id: Long, val email: String, val name: String?)
 
 /** The code of docs/guide/objects.md: the class above, and the lines of the first test. */
 class GuideTest {
@@ -19,10 +20,10 @@ class GuideTest {
     // begin
     val spec = ObjectSpec.of("customers", Long::class.javaObjectType, Customer::class.java)
     val customers = db.table(spec.unique("byEmail", "email"))
-    db.run<RuntimeException> { tx -> customers.insert(tx, 7, Customer("ada@example.org", null)) }
+    db.run<RuntimeException> { tx -> customers.insert(tx, Customer(7, "ada@example.org", null)) }
     val ada: Customer? = db.read<_, RuntimeException> { tx -> customers.get(tx, 7) }
     // end
-    assertEquals(Customer("ada@example.org", null), ada)
+    assertEquals(Customer(7, "ada@example.org", null), ada)
   }
 
   @Test
