@@ -25,6 +25,9 @@ import java.util.List;
  *   the rest up to the high-water mark: lost
  * </pre>
  *
+ * <p>Pages can only be called lost if everything that might refer to them was read. So after a page
+ * that is damaged, or that the device fails to read, only that is reported.
+ *
  * <p>For an idle database; one thread. Damage is reported as text, never as an exception.
  */
 public final class PageAudit {
@@ -37,6 +40,9 @@ public final class PageAudit {
   private long problemCount;
   private int trees;
   private long freePages;
+
+  /** Whether everything that refers to pages was read so far. */
+  private boolean complete = true;
 
   /**
    * Begins an audit.
@@ -72,6 +78,10 @@ public final class PageAudit {
     TreeVerifier.Report report = TreeVerifier.verify(tree, reached);
     for (TreeVerifier.Problem p : report.problems()) {
       problem(what + ": " + p);
+      switch (p.kind()) {
+        case UNREADABLE, HEADER, REFERENCE, OVERFLOW -> complete = false; // it was not followed
+        case FENCE, SPACE, ORDER, HEAD -> {}
+      }
     }
     return report;
   }
@@ -88,6 +98,7 @@ public final class PageAudit {
       TreeDrop.visit(pool, treeId, rootPid, reached::add);
     } catch (CorruptionException | StorageException e) {
       problem(what + ": " + e.getMessage());
+      complete = false;
     }
   }
 
@@ -123,8 +134,12 @@ public final class PageAudit {
         pid = next;
       } catch (CorruptionException | StorageException e) {
         problem("free list: page " + pid + " can't be read: " + e.getMessage());
+        complete = false;
         break;
       }
+    }
+    if (!complete) {
+      return;
     }
     if (freePages != state.freePages()) {
       problem("free list: " + freePages + " pages, the superblock says " + state.freePages());

@@ -9,10 +9,14 @@ import io.fovea.Options;
 import io.fovea.SimDatabase;
 import io.fovea.config.Durability;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.StorageException;
+import io.fovea.io.IoOp;
 import io.fovea.support.Sample;
 import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
 import java.io.OutputStream;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -98,6 +102,34 @@ class LostPagesTest {
   @Test
   void verifyDetectsLostPages() throws Exception {
     eachPage(Durability.SYNC, s -> !s.db().verify().ok());
+  }
+
+  /** A read that fails hides pages from verify, which must not call them lost. */
+  @Test
+  void aFailedReadIsTheOnlyProblem() throws Exception {
+    int reads = 0;
+    for (int n = 1 + SAMPLE.first(); ; n += SAMPLE.stride()) {
+      SimDisk disk = base.disk().copy();
+      Session s = new Session(disk, Session.small(), false, base.state());
+      s.open();
+      try {
+        disk.fail(SimFault.once(n).of(IoOp.READ));
+        List<String> problems = s.db().verify().problems();
+        if (disk.faultsHit() == 0) {
+          break;
+        }
+        reads++;
+        assertFalse(problems.isEmpty(), "read " + n);
+        for (String problem : problems) {
+          assertTrue(problem.contains(" failed: "), () -> "problems " + problems);
+        }
+      } catch (StorageException e) {
+        reads++; // a read of the catalog
+      } finally {
+        s.abandon();
+      }
+    }
+    assertTrue(reads > 10, reads + " reads failed");
   }
 
   /** Allocated pages that were not written yet also read as zeros, and are no damage. */
