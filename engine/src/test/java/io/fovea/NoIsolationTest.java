@@ -43,7 +43,7 @@ class NoIsolationTest {
         assertThrows(
             InvalidUseException.class,
             () -> Database.inMemory(options().transactions(txs -> txs.maxActive(2))));
-    assertTrue(e.getMessage().contains("maxActive has to be 1, and is 2"), e.getMessage());
+    assertTrue(e.getMessage().contains("maxActive must be 1, but is 2"), e.getMessage());
     assertTrue(Options.defaults().experiments().isolated());
     assertFalse(options().experiments().isolated());
   }

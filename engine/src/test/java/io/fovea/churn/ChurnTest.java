@@ -76,7 +76,7 @@ class ChurnTest {
     allow("activeTransactions", 0, 0, "none is active");
     allow("pagesInUse", 256, ANY, "fill of pages");
     allow("dataFile", 16 << 10, ANY, "peak use");
-    allow("logFile", 4 << 10, 16 << 10, "segments to be recycled");
+    allow("logFile", ANY, 16 << 10, "how far the checkpoints were behind, up to the limit");
     allow("files", 0, 4, "the database, its log, its double-write area, its lock");
   }
 
