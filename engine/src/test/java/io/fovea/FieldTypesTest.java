@@ -277,8 +277,8 @@ class FieldTypesTest {
     }
     assertEquals(new BigDecimal("99999999.99"), row.getDecimal(DECIMAL));
     assertEquals(
-        "100.001 has more digits behind the point than field decimal DECIMAL(10, 2) has room for,"
-            + " which is 2: round it before, with BigDecimal.setScale.",
+        "100.001 has more digits after the decimal point than field decimal DECIMAL(10, 2) can hold,"
+            + " which is 2: round it first, with BigDecimal.setScale.",
         assertThrows(
                 InvalidUseException.class, () -> row.setDecimal(DECIMAL, new BigDecimal("100.001")))
             .getMessage());

@@ -428,7 +428,7 @@ class ObjectCodecTest {
     refused(Long.class, Self.class, "Self.more[]", "contains itself");
     refused(Long.class, Date.class, "Date.date", "java.util.Date", "Instant");
     refused(Integer.class, TwoIds.class, "two components with @Id");
-    refused(Integer.class, Nested.class, "Nested.b.a is an @Id");
+    refused(Integer.class, Nested.class, "Nested.b.a has @Id");
     refused(Long.class, Nested.class, "the keys are of java.lang.Long");
     refused(Long.class, WrongInitial.class, "@Initial of component WrongInitial.a is no INT32");
     refused(Long.class, Parameter.class, "type parameters");
