@@ -104,6 +104,7 @@ class CallsInABodyTest {
     all.add(Case.of("Catalog.dropTable", WORKS, (db, t, b) -> db.dropTable("none")));
     all.add(Case.of("Catalog.dropIndex", REFUSED, (db, t, b) -> db.dropIndex("old", "by_b")));
     all.add(Case.of("Catalog.dropExpiry", WORKS, (db, t, b) -> db.dropExpiry("rows")));
+    all.add(Case.of("Catalog.finishEvolution", REFUSED, (db, t, b) -> db.finishEvolution("bytes")));
     all.add(Case.of("Catalog.sweepExpired", REFUSED, (db, t, b) -> db.sweepExpired()));
     all.add(Case.of("Catalog.renameTable", REFUSED, (db, t, b) -> db.renameTable("bytes", "x")));
     all.add(

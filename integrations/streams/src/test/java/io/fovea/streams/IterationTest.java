@@ -267,8 +267,22 @@ class IterationTest {
         case 1 -> keys().reverseAll();
         case 2 -> keys().range(s.a, s.b);
         case 3 -> keys().reverseRange(s.a, s.b);
-        default -> keys().prefixScan(s.a.get(), new ByteArraySerializer());
+        default -> prefixScan(s.a);
       };
+    }
+
+    /**
+     * Kafka's cache and in-memory store can't increment a prefix of bytes 0xFF to get an upper
+     * bound.
+     */
+    private KeyValueIterator<Bytes, byte[]> prefixScan(Bytes prefix) {
+      boolean unbounded = true;
+      for (byte b : prefix.get()) {
+        unbounded &= b == (byte) 0xFF;
+      }
+      return unbounded && (kind == Kind.MEMORY || mode.isCached())
+          ? keys().range(prefix, null)
+          : keys().prefixScan(prefix.get(), new ByteArraySerializer());
     }
 
     private KeyValueIterator<?, byte[]> windows(Scan s) {
@@ -528,8 +542,19 @@ class IterationTest {
       }
     }
 
-    private static KeyValue<?, byte[]> next(KeyValueIterator<?, byte[]> it) {
-      return it.hasNext() ? it.next() : null;
+    /**
+     * Returns the next row. Kafka's cache is no snapshot: an entry that was deleted since the
+     * iterator found it comes out with the value null, depending on the rows of the store beside
+     * it, of which RocksDB omits some.
+     */
+    private KeyValue<?, byte[]> next(KeyValueIterator<?, byte[]> it) {
+      while (it.hasNext()) {
+        KeyValue<?, byte[]> row = it.next();
+        if (row.value != null || !mode.isCached()) {
+          return row;
+        }
+      }
+      return null;
     }
 
     private boolean isOmitted(Scan scan, KeyValue<?, byte[]> row) {
