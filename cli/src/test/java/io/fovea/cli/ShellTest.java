@@ -90,7 +90,7 @@ class ShellTest {
         new String[] {"put t 1 x=new", "delete t 1", "import t --input none", "compact"}) {
       var ran = shell(List.of(file), change);
       assertEquals(2, ran.code(), change);
-      assertTrue(ran.err().contains("opened read-only"), ran.err());
+      assertTrue(ran.err().contains("for reading only"), ran.err());
     }
     var ran = shell(List.of("--write", file), "put t 1 x=new", "get t 1", "delete t 2", "compact");
     assertEquals(0, ran.code(), ran::toString);
