@@ -99,8 +99,8 @@ class SequenceTest {
           assertThrows(SequenceExhaustedException.class, () -> s.next(4));
       assertEquals(3, few.remaining());
       assertEquals(
-          "The sequence s from -7 to 12 by 5, 3 cached, has only 3 of 4 values left. Drop it and"
-              + " make one with a larger range, which begins behind it.",
+          "The sequence s from -7 to 12 by 5, 3 cached, has only 3 of 4 values left. Drop it,"
+              + " and create one with a larger range, which begins after it.",
           few.getMessage());
       s.skipTo(-1);
       assertEquals(3, s.next());
@@ -317,7 +317,7 @@ class SequenceTest {
                   }));
       assertEquals(34, made[0].next());
       assertEquals(
-          "Sequence orders was made by a transaction that did not commit. Open it again.",
+          "Sequence orders was created by a transaction that did not commit. Open it again.",
           assertThrows(InvalidUseException.class, made[1]::next).getMessage());
       db.run(
           tx -> {
