@@ -460,7 +460,8 @@ class IterationTest {
         b = c;
       }
       long from = time();
-      Scan scan = new Scan(random.nextInt(1000), a, b, from, from + random.nextLong(SEGMENT));
+      Scan any = new Scan(random.nextInt(1000), a, b, from, from + random.nextLong(SEGMENT));
+      Scan scan = mode.isCached() && any.isRangeOfWindows(mode) ? toTheEnd(any) : any;
       Held h = new Held(scan);
       if (!mode.isCached()) {
         List<List<String>> read = new ArrayList<>();
@@ -542,19 +543,18 @@ class IterationTest {
       }
     }
 
+    private static KeyValue<?, byte[]> next(KeyValueIterator<?, byte[]> it) {
+      return it.hasNext() ? it.next() : null;
+    }
+
     /**
-     * Returns the next row. Kafka's cache is no snapshot: an entry that was deleted since the
-     * iterator found it comes out with the value null, depending on the rows of the store beside
-     * it, of which RocksDB omits some.
+     * The same scan beyond all keys, so that RocksDB omits nothing: rows that only one side reads
+     * through Kafka's cache would change which entries that side evicts.
      */
-    private KeyValue<?, byte[]> next(KeyValueIterator<?, byte[]> it) {
-      while (it.hasNext()) {
-        KeyValue<?, byte[]> row = it.next();
-        if (row.value != null || !mode.isCached()) {
-          return row;
-        }
-      }
-      return null;
+    private static Scan toTheEnd(Scan scan) {
+      byte[] last = new byte[4000];
+      Arrays.fill(last, (byte) 0xFF);
+      return new Scan(scan.how, scan.a, Bytes.wrap(last), scan.from, scan.to);
     }
 
     private boolean isOmitted(Scan scan, KeyValue<?, byte[]> row) {
