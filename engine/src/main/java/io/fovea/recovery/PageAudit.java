@@ -25,8 +25,8 @@ import java.util.List;
  *   the rest up to the high-water mark: lost
  * </pre>
  *
- * <p>Pages can only be called lost if everything that might refer to them was read. So after a page
- * that is damaged, or that the device fails to read, only that is reported.
+ * <p>Pages can only be called lost if everything that might refer to them was read. So lost pages
+ * are not reported if a read failed, or if a page of a tree could not be followed.
  *
  * <p>For an idle database; one thread. Damage is reported as text, never as an exception.
  */

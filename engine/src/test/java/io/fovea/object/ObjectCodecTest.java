@@ -77,7 +77,7 @@ class ObjectCodecTest {
 
   record Transfer(Optional<String> iban) implements ByBank {}
 
-  /** A class without a form of its own. */
+  /** A class that is stored by a codec only. */
   static final class Point {
     final int x;
     final int y;

@@ -21,8 +21,8 @@ import picocli.CommandLine.Option;
  * What the first use of a store costs in a new JVM, compared with other engines: opening a new
  * store, one transaction, and closing it; and a load of records as the first thing.
  *
- * <p>Each figure is of its own process ({@link ColdRun}), which the kinds start in turn, round
- * after round. Rows with a cache use an AOT cache, trained once before by the same run.
+ * <p>Each figure comes from a separate process ({@link ColdRun}); the kinds are started in turn,
+ * round after round. Rows with a cache use an AOT cache, trained once before by the same run.
  */
 @Command(
     name = "ColdStart",
