@@ -37,7 +37,7 @@ public final class BackupOptions {
   public BackupOptions bytesPerSecond(long bytes) {
     if (bytes < 0) {
       throw new IllegalArgumentException(
-          "BackupOptions.bytesPerSecond is 0 or more, not " + bytes + ".");
+          "BackupOptions.bytesPerSecond must be 0 or more, not " + bytes + ".");
     }
     return new BackupOptions(bytes, since);
   }

@@ -30,7 +30,7 @@ public final class Batch {
   Batch(RowTable table, int capacity) {
     if (capacity < 1 || capacity > CAPACITY_MAX) {
       throw new IllegalArgumentException(
-          "A batch takes 1 to " + CAPACITY_MAX + " keys, not " + capacity + ".");
+          "A batch holds 1 to " + CAPACITY_MAX + " keys, not " + capacity + ".");
     }
     this.table = table;
     this.keys = new Key[capacity];
@@ -104,7 +104,7 @@ public final class Batch {
   public Key add() {
     int n = size;
     if (n >= keys.length) {
-      throw new InvalidUseException("The batch is full: it takes " + keys.length + " keys.");
+      throw new InvalidUseException("The batch is full: it holds " + keys.length + " keys.");
     }
     found[n] = false;
     require(rows[n]).invalidate();

@@ -51,7 +51,7 @@ public final class BufferShare {
    * @throws IllegalArgumentException if it is not positive
    */
   public static BufferShare of(long bytes) {
-    Options.check(bytes > 0, "The limit of a BufferShare is positive", bytes);
+    Options.check(bytes > 0, "The limit of a BufferShare must be positive", bytes);
     return new BufferShare(bytes);
   }
 

@@ -104,7 +104,7 @@ public final class Change {
   private byte[] keyOfRecord() {
     byte[] key = change.key();
     if (key == null) {
-      throw new InvalidUseException("The change is of a table, not of a record: " + this + ".");
+      throw new InvalidUseException("The change concerns a table, not a record: " + this + ".");
     }
     return key;
   }

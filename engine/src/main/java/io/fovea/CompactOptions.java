@@ -76,7 +76,7 @@ public final class CompactOptions {
   public CompactOptions bytesPerSecond(long bytes) {
     if (bytes < 0) {
       throw new IllegalArgumentException(
-          "CompactOptions.bytesPerSecond is 0 or more, not " + bytes + ".");
+          "CompactOptions.bytesPerSecond must be 0 or more, not " + bytes + ".");
     }
     return new CompactOptions(bytes, movePages, punchHoles, progress);
   }

@@ -57,7 +57,7 @@ public final class DeviceOptions {
   public DeviceOptions pageSize(int bytes) {
     Options.check(
         bytes >= 4096 && bytes <= 65536 && Integer.bitCount(bytes) == 1,
-        "DeviceOptions.pageSize is 4096, 8192, 16384, 32768 or 65536",
+        "DeviceOptions.pageSize must be 4096, 8192, 16384, 32768 or 65536",
         bytes);
     return with(v -> v.pageSize = bytes);
   }
@@ -110,7 +110,7 @@ public final class DeviceOptions {
   public DeviceOptions maxInFlightReads(int reads) {
     Options.check(
         reads >= 1 && reads <= PageReads.CAPACITY,
-        "DeviceOptions.maxInFlightReads is 1 to 64",
+        "DeviceOptions.maxInFlightReads must be 1 to 64",
         reads);
     return with(v -> v.maxInFlightReads = reads);
   }

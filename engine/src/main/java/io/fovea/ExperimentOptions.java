@@ -175,7 +175,7 @@ public final class ExperimentOptions {
   public ExperimentOptions subtreeDeleteThreshold(int leaves) {
     if (leaves < 0) {
       throw new IllegalArgumentException(
-          "ExperimentOptions.subtreeDeleteThreshold is 0 or more, not " + leaves + ".");
+          "ExperimentOptions.subtreeDeleteThreshold must be 0 or more, not " + leaves + ".");
     }
     return with(v -> v.subtreeDeleteThreshold = leaves);
   }
@@ -226,7 +226,7 @@ public final class ExperimentOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public ExperimentOptions fileBytesMax(long bytes) {
-    Options.check(bytes >= 0, "ExperimentOptions.fileBytesMax is 0 or more", bytes);
+    Options.check(bytes >= 0, "ExperimentOptions.fileBytesMax must be 0 or more", bytes);
     return with(v -> v.fileBytesMax = bytes);
   }
 

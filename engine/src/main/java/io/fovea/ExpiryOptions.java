@@ -61,7 +61,7 @@ public final class ExpiryOptions {
   public ExpiryOptions sweepInterval(Duration interval) {
     Options.check(
         !interval.isNegative() && interval.compareTo(INTERVAL_MAX) <= 0,
-        "ExpiryOptions.sweepInterval is a year at most and not negative",
+        "ExpiryOptions.sweepInterval must be from zero to a year",
         interval);
     return new ExpiryOptions(clock, interval);
   }

@@ -222,7 +222,8 @@ public final class FileChanges implements AutoCloseable {
       now = Objects.requireNonNull(tables);
     }
     if (!now.tables.containsKey(table)) {
-      throw new IllegalArgumentException("There is no table " + NameText.of(table) + ".");
+      throw new IllegalArgumentException(
+          "There is no table " + NameText.of(table) + " in " + file.path() + ".");
     }
     return now.database;
   }

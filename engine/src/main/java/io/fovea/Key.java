@@ -268,7 +268,7 @@ public final class Key implements KeyReader, KeyWriter {
   public Key set(Key other) {
     if (!spec.equals(other.spec)) {
       throw new InvalidUseException(
-          "A key of " + other.spec + " was given, expected one of " + spec + ".");
+          "Expected a key of " + spec + ", but got one of " + other.spec + ".");
     }
     if (owner == Key.class || other.owner == Key.class) {
       throw ended();
@@ -603,7 +603,7 @@ public final class Key implements KeyReader, KeyWriter {
   private int nullableAt(int part) {
     if (isNull(part)) {
       throw new InvalidUseException(
-          "Part " + parts[part].name() + " of a key of " + spec + " is null: ask isNull first.");
+          "Part " + parts[part].name() + " of a key of " + spec + " is null: call isNull first.");
     }
     return parts[part].nullable() ? start(part) + 1 : start(part);
   }

@@ -85,7 +85,7 @@ public final class LoadOptions {
   public LoadOptions memoryBytes(long bytes) {
     if (bytes < MEMORY_MIN) {
       throw new IllegalArgumentException(
-          "LoadOptions.memoryBytes is " + MEMORY_MIN + " or more, not " + bytes + ".");
+          "LoadOptions.memoryBytes must be " + MEMORY_MIN + " or more, not " + bytes + ".");
     }
     return new LoadOptions(bytes, ascending, fill, duplicates, progress);
   }
@@ -124,7 +124,7 @@ public final class LoadOptions {
   public LoadOptions fill(double share) {
     if (!(share >= FILL_MIN && share <= 1)) {
       throw new IllegalArgumentException(
-          "LoadOptions.fill is from " + FILL_MIN + " to 1, not " + share + ".");
+          "LoadOptions.fill must be from " + FILL_MIN + " to 1, not " + share + ".");
     }
     return new LoadOptions(memoryBytes, ascending, share, duplicates, progress);
   }

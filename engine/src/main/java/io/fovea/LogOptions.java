@@ -68,9 +68,10 @@ public final class LogOptions {
   public LogOptions maxFlushDelay(Duration time, int bytes) {
     Options.check(
         time.isPositive() && time.compareTo(Duration.ofHours(1)) <= 0,
-        "The time of LogOptions.maxFlushDelay is positive and at most an hour",
+        "The time of LogOptions.maxFlushDelay must be positive and at most an hour",
         time);
-    Options.check(bytes >= 4096, "The bytes of LogOptions.maxFlushDelay are at least 4096", bytes);
+    Options.check(
+        bytes >= 4096, "The bytes of LogOptions.maxFlushDelay must be at least " + "4096", bytes);
     return with(
         v -> {
           v.maxFlushDelay = time;
@@ -119,7 +120,7 @@ public final class LogOptions {
    * @throws IllegalArgumentException if it is less than 256 KiB
    */
   public LogOptions maxBytes(long bytes) {
-    Options.check(bytes >= 256 << 10, "LogOptions.maxBytes is at least 256 KiB", bytes);
+    Options.check(bytes >= 256 << 10, "LogOptions.maxBytes must be at least 256 KiB", bytes);
     return with(v -> v.maxBytes = bytes);
   }
 
@@ -138,7 +139,7 @@ public final class LogOptions {
   public LogOptions bufferBytes(int bytes) {
     Options.check(
         bytes >= 64 << 10 && bytes <= 1 << 30 && Integer.bitCount(bytes) == 1,
-        "LogOptions.bufferBytes is a power of two from 64 KiB to 1 GiB",
+        "LogOptions.bufferBytes must be a power of two from 64 KiB to 1 GiB",
         bytes);
     return with(v -> v.bufferBytes = bytes);
   }
@@ -159,7 +160,7 @@ public final class LogOptions {
   public LogOptions segmentBytes(long bytes) {
     Options.check(
         bytes >= 64 << 10 && bytes <= 1 << 30 && bytes % 4096 == 0,
-        "LogOptions.segmentBytes is a multiple of 4 KiB from 64 KiB to 1 GiB",
+        "LogOptions.segmentBytes must be a multiple of 4 KiB from 64 KiB to 1 GiB",
         bytes);
     return with(v -> v.segmentBytes = bytes);
   }
@@ -178,7 +179,7 @@ public final class LogOptions {
    */
   public LogOptions checkpointInterval(Duration interval) {
     Options.check(
-        !interval.isNegative(), "LogOptions.checkpointInterval is zero or longer", interval);
+        !interval.isNegative(), "LogOptions.checkpointInterval must not be negative", interval);
     return with(v -> v.checkpointInterval = interval);
   }
 
@@ -202,7 +203,7 @@ public final class LogOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public LogOptions idleTimeout(Duration time) {
-    Options.check(!time.isNegative(), "LogOptions.idleTimeout is zero or longer", time);
+    Options.check(!time.isNegative(), "LogOptions.idleTimeout must not be negative", time);
     return with(v -> v.idleTimeout = time);
   }
 
@@ -228,7 +229,7 @@ public final class LogOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public LogOptions changeRetentionBytes(long bytes) {
-    Options.check(bytes >= 0, "LogOptions.changeRetentionBytes is zero or positive", bytes);
+    Options.check(bytes >= 0, "LogOptions.changeRetentionBytes must be 0 or more", bytes);
     return with(v -> v.changeRetentionBytes = bytes);
   }
 

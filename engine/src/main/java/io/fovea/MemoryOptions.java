@@ -62,7 +62,7 @@ public final class MemoryOptions {
    * @throws IllegalArgumentException if it is less than 64 KiB
    */
   public MemoryOptions timestampBytes(long bytes) {
-    Options.check(bytes >= 64 << 10, "MemoryOptions.timestampBytes is at least 65536", bytes);
+    Options.check(bytes >= 64 << 10, "MemoryOptions.timestampBytes must be at least 65536", bytes);
     return with(v -> v.timestampBytes = bytes);
   }
 
@@ -87,7 +87,7 @@ public final class MemoryOptions {
   public MemoryOptions activeTimestampBytes(long bytes) {
     Options.check(
         bytes == 0 || bytes >= 1 << 10 && bytes <= 1 << 30,
-        "MemoryOptions.activeTimestampBytes is 0, or from 1024 to 1 GiB",
+        "MemoryOptions.activeTimestampBytes must be 0, or from 1024 to 1 GiB",
         bytes);
     return with(v -> v.activeTimestampBytes = bytes);
   }
@@ -124,12 +124,12 @@ public final class MemoryOptions {
    * @throws IllegalArgumentException if not {@code 8 <= min <= max <= 1 GiB}
    */
   public MemoryOptions sketchBytes(long min, long max) {
-    Options.check(min >= Long.BYTES, "MemoryOptions.sketchBytes is at least 8", min);
+    Options.check(min >= Long.BYTES, "MemoryOptions.sketchBytes must be at least 8", min);
     Options.check(
         max >= min,
-        "The upper limit of MemoryOptions.sketchBytes is at least its lower one, " + min,
+        "The upper limit of MemoryOptions.sketchBytes must be at least its lower one, " + min,
         max);
-    Options.check(max <= 1 << 30, "MemoryOptions.sketchBytes is at most 1 GiB", max);
+    Options.check(max <= 1 << 30, "MemoryOptions.sketchBytes must be at most 1 GiB", max);
     return with(
         v -> {
           v.sketchBytesMin = min;
@@ -161,7 +161,7 @@ public final class MemoryOptions {
   public MemoryOptions locationCacheBytes(long bytes) {
     Options.check(
         bytes >= 0 && bytes <= 1L << 40,
-        "MemoryOptions.locationCacheBytes is from 0 to 1 TiB",
+        "MemoryOptions.locationCacheBytes must be from 0 to 1 TiB",
         bytes);
     return with(v -> v.locationCacheBytes = bytes);
   }

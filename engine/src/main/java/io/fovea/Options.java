@@ -122,7 +122,7 @@ public final class Options {
    * @throws IllegalArgumentException if it is not positive; whether it suffices is checked at open
    */
   public Options bufferBytes(long bytes) {
-    check(bytes > 0, "Options.bufferBytes is positive", bytes);
+    check(bytes > 0, "Options.bufferBytes must be positive", bytes);
     return with(v -> v.bufferBytes = bytes);
   }
 
@@ -153,7 +153,10 @@ public final class Options {
    */
   public Options bufferShare(BufferShare share, long leastBytes) {
     Objects.requireNonNull(share, "share");
-    check(leastBytes >= 0, "Options.bufferShare takes 0 bytes or more", leastBytes);
+    check(
+        leastBytes >= 0,
+        "The bytes that Options.bufferShare guarantees must be 0 or " + "more",
+        leastBytes);
     return with(
         v -> {
           v.share = share;

@@ -131,21 +131,21 @@ public record Page<T>(List<T> items, @Nullable String next) {
         throw new InvalidUseException(
             "The page token has format "
                 + format
-                + ", this version of Fovea reads format "
+                + ", but this version of Fovea reads format "
                 + FORMAT
                 + ": begin with the first page.");
       }
       if (b.getLong() != identity(table, index)) {
         throw new InvalidUseException(
-            "The page token belongs to another table or index than "
+            "The page token was not created for "
                 + (index == null ? "" : "index " + index.displayName() + " of ")
                 + "table "
                 + table.displayName()
-                + ": use it only where it was created.");
+                + ": use it only with the table or index that created it.");
       }
       if (ordered != order.ordinal()) {
         throw new InvalidUseException(
-            "The page token belongs to the opposite order of " + order + ".");
+            "The page token was created in the order opposite to " + order + ".");
       }
       int max = index == null ? table.keyBytesMax : index.entryBytesMax();
       if (bytes.length - HEADER - TRAILER > max) {

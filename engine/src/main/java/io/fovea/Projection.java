@@ -40,7 +40,7 @@ public final class Projection {
       end = Math.max(end, f.end());
     }
     if (end == 0) {
-      throw new IllegalArgumentException("A projection has at least one field.");
+      throw new IllegalArgumentException("A projection must have at least one field.");
     }
     return new Projection(layout, end);
   }

@@ -557,7 +557,7 @@ public final class Row implements RowReader {
     Objects.requireNonNull(other, "other");
     if (other.size != size || !other.layout.equals(layout)) {
       throw new InvalidUseException(
-          "A row of " + other.layout + " was given, expected one of " + layout + ".");
+          "Expected a row of " + layout + ", but got one of " + other.layout + ".");
     }
     other.requireWhole();
     requireWhole();
@@ -648,7 +648,7 @@ public final class Row implements RowReader {
     InvalidUseException wrong =
         field == null || type == null ? null : RowRefusal.ofField(layout, field, type);
     if (wrong == null && reader != null) {
-      reader.requireOwner("The row can't be used outside of the transaction that read it");
+      reader.requireOwner("The row can't be used outside the transaction that read it");
     }
     return wrong != null ? wrong : RowRefusal.ofContents(field, limit, size);
   }

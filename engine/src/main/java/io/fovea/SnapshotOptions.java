@@ -55,7 +55,7 @@ public final class SnapshotOptions {
    * @throws IllegalArgumentException if it is not positive; whether it suffices is checked at open
    */
   public SnapshotOptions bufferBytes(long bytes) {
-    Options.check(bytes > 0, "SnapshotOptions.bufferBytes is positive", bytes);
+    Options.check(bytes > 0, "SnapshotOptions.bufferBytes must be positive", bytes);
     return with(v -> v.bufferBytes = bytes);
   }
 
@@ -73,7 +73,7 @@ public final class SnapshotOptions {
    * @throws IllegalArgumentException if it is not positive
    */
   public SnapshotOptions memoryBytes(long bytes) {
-    Options.check(bytes > 0, "SnapshotOptions.memoryBytes is positive", bytes);
+    Options.check(bytes > 0, "SnapshotOptions.memoryBytes must be positive", bytes);
     return with(v -> v.memoryBytes = bytes);
   }
 
@@ -93,7 +93,7 @@ public final class SnapshotOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public SnapshotOptions fileBytes(long bytes) {
-    Options.check(bytes >= 0, "SnapshotOptions.fileBytes is not negative", bytes);
+    Options.check(bytes >= 0, "SnapshotOptions.fileBytes must be 0 or more", bytes);
     return with(v -> v.fileBytes = bytes);
   }
 

@@ -32,7 +32,7 @@ final class StoredLoad implements AutoCloseable {
       throw new InvalidUseException("The load has ended.");
     }
     if (keyBytes == 0) {
-      throw new InvalidUseException("A key has at least one byte.");
+      throw new InvalidUseException("A key must have at least one byte.");
     }
     if (keyBytes > core.keyBytesMax) {
       throw core.keyTooLong(keyBytes);

@@ -486,7 +486,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
    */
   private static void requireNoLess(int compared, boolean inclusive, boolean oldInclusive) {
     if (compared < 0 || compared == 0 && inclusive && !oldInclusive) {
-      throw new IllegalArgumentException("A bound is outside of this view.");
+      throw new IllegalArgumentException("The bound lies outside this view.");
     }
   }
 
@@ -501,7 +501,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
 
   private static <K> K keyOrThrow(@Nullable Entry<K, ?> entry) {
     if (entry == null) {
-      throw new NoSuchElementException("There are no records.");
+      throw new NoSuchElementException("The table or view has no records.");
     }
     return entry.getKey();
   }
@@ -524,7 +524,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
 
   private void requireInside(K key) {
     if (!contains(Objects.requireNonNull(key, "key"))) {
-      throw new IllegalArgumentException("A key is outside of this view.");
+      throw new IllegalArgumentException("The key lies outside this view.");
     }
   }
 

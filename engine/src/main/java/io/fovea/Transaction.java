@@ -617,7 +617,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    */
   public void afterCommit(Runnable action) {
     Objects.requireNonNull(action, "action");
-    requireOwner("No action can be added");
+    requireOwner("An afterCommit action can't be added");
     List<Runnable> actions = afterCommit;
     if (actions == null) {
       actions = new ArrayList<>(2);

@@ -63,7 +63,7 @@ public final class TransactionOptions {
    * @throws IllegalArgumentException if the number is out of range
    */
   public TransactionOptions maxActive(int n) {
-    Options.check(n >= 1 && n <= 4096, "TransactionOptions.maxActive is 1 to 4096", n);
+    Options.check(n >= 1 && n <= 4096, "TransactionOptions.maxActive must be 1 to 4096", n);
     return with(v -> v.maxActive = n);
   }
 
@@ -82,7 +82,8 @@ public final class TransactionOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public TransactionOptions timeout(Duration timeout) {
-    Options.check(!timeout.isNegative(), "TransactionOptions.timeout is zero or longer", timeout);
+    Options.check(
+        !timeout.isNegative(), "TransactionOptions.timeout must not be " + "negative", timeout);
     return with(v -> v.timeout = timeout);
   }
 
@@ -102,7 +103,7 @@ public final class TransactionOptions {
    * @throws IllegalArgumentException if it is not positive
    */
   public TransactionOptions maxBytes(long bytes) {
-    Options.check(bytes > 0, "TransactionOptions.maxBytes is positive", bytes);
+    Options.check(bytes > 0, "TransactionOptions.maxBytes must be positive", bytes);
     return with(v -> v.maxBytes = bytes);
   }
 
@@ -121,7 +122,7 @@ public final class TransactionOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public TransactionOptions pessimisticAfterAborts(int n) {
-    Options.check(n >= 0, "TransactionOptions.pessimisticAfterAborts is not negative", n);
+    Options.check(n >= 0, "TransactionOptions.pessimisticAfterAborts must be 0 or more", n);
     return with(v -> v.pessimisticAfterAborts = n);
   }
 
@@ -156,7 +157,8 @@ public final class TransactionOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public TransactionOptions closeTimeout(Duration grace) {
-    Options.check(!grace.isNegative(), "TransactionOptions.closeTimeout is zero or longer", grace);
+    Options.check(
+        !grace.isNegative(), "TransactionOptions.closeTimeout must not be " + "negative", grace);
     return with(v -> v.closeTimeout = grace);
   }
 

@@ -87,7 +87,7 @@ public final class TxOptions {
     Objects.requireNonNull(timeout, "timeout");
     if (timeout.isNegative()) {
       throw new IllegalArgumentException(
-          "TxOptions.timeout is zero or longer, not " + timeout + ".");
+          "TxOptions.timeout must not be negative, not " + timeout + ".");
     }
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
@@ -115,7 +115,7 @@ public final class TxOptions {
   public TxOptions pessimisticAfterAborts(int aborts) {
     if (aborts < 0) {
       throw new IllegalArgumentException(
-          "TxOptions.pessimisticAfterAborts is 0 or more, not " + aborts + ".");
+          "TxOptions.pessimisticAfterAborts must be 0 or more, not " + aborts + ".");
     }
     return new TxOptions(readOnly, timeout, aborts, attemptsMax, joining, name);
   }
@@ -140,7 +140,7 @@ public final class TxOptions {
   public TxOptions attemptsMax(int attempts) {
     if (attempts < 1) {
       throw new IllegalArgumentException(
-          "TxOptions.attemptsMax is at least 1, not " + attempts + ".");
+          "TxOptions.attemptsMax must be at least 1, not " + attempts + ".");
     }
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attempts, joining, name);
   }

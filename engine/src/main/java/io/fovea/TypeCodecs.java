@@ -87,7 +87,7 @@ public final class TypeCodecs {
     Class<S> boxed = (Class<S>) MethodType.methodType(stored).wrap().returnType();
     Map<Class<?>, TypeCodec> more = new LinkedHashMap<>(byType);
     if (more.put(type, TypeCodec.of(type, boxed, true, encode, decode)) != null) {
-      throw new IllegalArgumentException("There is a codec of " + type.getName() + " already.");
+      throw new IllegalArgumentException("There is already a codec of " + type.getName() + ".");
     }
     return new TypeCodecs(Map.copyOf(more));
   }

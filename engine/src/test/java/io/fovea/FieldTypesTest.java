@@ -246,7 +246,7 @@ class FieldTypesTest {
   void aNullHasNoValue() {
     Row row = row();
     String said = assertThrows(InvalidUseException.class, () -> row.getInt(MAYBE)).getMessage();
-    assertEquals("Field maybe is null: ask isNull first, or set it.", said);
+    assertEquals("Field maybe is null: call isNull first, or set it.", said);
     assertThrows(InvalidUseException.class, () -> row.getText(NAME));
     assertThrows(InvalidUseException.class, () -> row.textEquals(NAME, ""));
     assertThrows(InvalidUseException.class, () -> row.length(NAME));
@@ -323,7 +323,7 @@ class FieldTypesTest {
     assertTrue(key.isNull(1));
     assertFalse(key.isNull(0));
     assertEquals(
-        "Part at of a key of KeySpec(id UUID, at INSTANT NULL, n INT32) is null: ask isNull first.",
+        "Part at of a key of KeySpec(id UUID, at INSTANT NULL, n INT32) is null: call isNull first.",
         assertThrows(InvalidUseException.class, () -> key.getInstant(1)).getMessage());
     assertThrows(InvalidUseException.class, () -> key.getDouble(0));
     assertThrows(InvalidUseException.class, () -> key.nullValue());

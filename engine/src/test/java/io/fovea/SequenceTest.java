@@ -99,8 +99,8 @@ class SequenceTest {
           assertThrows(SequenceExhaustedException.class, () -> s.next(4));
       assertEquals(3, few.remaining());
       assertEquals(
-          "The sequence s from -7 to 12 by 5, 3 cached, has only 3 of 4 values left. Drop it,"
-              + " and create one with a larger range, which begins after it.",
+          "The sequence s from -7 to 12 by 5, 3 cached, has only 3 of 4 values left. Call "
+              + "Database.alterSequence with a range that begins after this one.",
           few.getMessage());
       s.skipTo(-1);
       assertEquals(3, s.next());

@@ -75,7 +75,7 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
     }
     if (entries < 1 || entries > ENTRIES_MAX) {
       throw new IllegalArgumentException(
-          "A ring has 1 to " + ENTRIES_MAX + " entries, not " + entries + ".");
+          "A ring must have 1 to " + ENTRIES_MAX + " entries, not " + entries + ".");
     }
     Arena arena = lent ? Arena.ofShared() : Arena.ofConfined();
     try {

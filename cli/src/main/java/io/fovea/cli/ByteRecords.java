@@ -278,7 +278,7 @@ final class ByteRecords extends Records {
       }
       return parts;
     } catch (JsonParseException | IllegalStateException | UnsupportedOperationException e) {
-      throw new InvalidUseException("The position is damaged, or of another search.");
+      throw new InvalidUseException("The position is damaged, or belongs to another search.");
     }
   }
 

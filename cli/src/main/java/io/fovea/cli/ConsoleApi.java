@@ -89,9 +89,9 @@ final class ConsoleApi {
   static Failure failure(Throwable e) {
     return switch (e) {
       case Failure f -> f;
-      case Session.Stopped s -> new Failure(503, "the console is ending");
+      case Session.Stopped s -> new Failure(503, "the console is shutting down");
       case ParameterException p -> new Failure(400, Text.reason(p));
-      case JsonParseException p -> new Failure(400, "the body of the request has another form");
+      case JsonParseException p -> new Failure(400, "the body of the request is malformed");
       case InvalidUseException i -> new Failure(409, Text.reason(i));
       case FoveaException f -> new Failure(500, Text.reason(f));
       case UncheckedIOException io -> new Failure(500, Text.why(io.getCause()));
@@ -219,7 +219,7 @@ final class ConsoleApi {
 
   private void requireWrite() {
     if (!command.write) {
-      throw new Failure(403, "this console only reads: start it with --write to change records");
+      throw new Failure(403, "this console is read-only: start it with --write to change records");
     }
   }
 
@@ -249,7 +249,7 @@ final class ConsoleApi {
     List<String> all = new ArrayList<>();
     for (JsonElement part : parts) {
       if (!part.isJsonPrimitive()) {
-        throw new Failure(400, "the parts of a key are texts");
+        throw new Failure(400, "the parts of a key must be strings");
       }
       all.add(part.getAsString());
     }
@@ -266,7 +266,7 @@ final class ConsoleApi {
         .forEach(
             (name, value) -> {
               if (!value.isJsonNull() && !value.isJsonPrimitive()) {
-                throw new Failure(400, "values are texts or null");
+                throw new Failure(400, "values must be strings or null");
               }
               all.put(name, value.isJsonNull() ? null : value.getAsString());
             });
@@ -281,7 +281,7 @@ final class ConsoleApi {
     try {
       number = Long.parseLong(r.required("number"));
     } catch (NumberFormatException e) {
-      throw new Failure(400, "number takes the number of a page");
+      throw new Failure(400, "number must be a page number");
     }
     return database.with(
         db -> {
@@ -303,7 +303,7 @@ final class ConsoleApi {
         long total = database.with(db -> Opening.header(database.file()).pages());
         database.jobs().start("pages", pages::done, total, () -> map(pages));
       }
-      default -> throw new Failure(400, "kind is verify, backup or pages");
+      default -> throw new Failure(400, "kind must be verify, backup or pages");
     }
     return reply(Map.of("done", true));
   }

@@ -114,7 +114,7 @@ final class ConsoleDatabase implements AutoCloseable {
     try {
       Database open = db;
       if (open == null) {
-        throw new Failure(503, "the console is ending");
+        throw new Failure(503, "the console is shutting down");
       }
       return work.apply(open);
     } finally {

@@ -52,7 +52,7 @@ final class ConsoleJobs implements AutoCloseable {
 
   private void requireIdle() {
     if (closed) {
-      throw new Failure(503, "the console is ending");
+      throw new Failure(503, "the console is shutting down");
     }
     jobs.forEach(
         (kind, job) -> {

@@ -129,14 +129,14 @@ final class ConsoleRecords {
     } catch (NumberFormatException e) {
       // not a number
     }
-    throw new Failure(400, "limit takes a number from 1 to " + PAGE_MAX);
+    throw new Failure(400, "limit must be from 1 to " + PAGE_MAX);
   }
 
   private static int nullPart(String text, List<?> parts) {
     try {
       return Objects.checkIndex(Integer.parseInt(text), parts.size());
     } catch (NumberFormatException | IndexOutOfBoundsException e) {
-      throw new Failure(400, "null takes the number of a part");
+      throw new Failure(400, "null must be the number of a part");
     }
   }
 
@@ -261,7 +261,7 @@ final class ConsoleRecords {
           db.run(
               tx -> {
                 if (create && records.get(tx, key) != null) {
-                  throw new Failure(409, "there is a record with this key");
+                  throw new Failure(409, "a record with this key already exists");
                 }
                 records.put(tx, key, values);
               });

@@ -64,7 +64,7 @@ final class Copy implements AutoCloseable {
     } catch (IOException e) {
       // It is in the temporary directory.
       System.getLogger("io.fovea.cli")
-          .log(Level.DEBUG, () -> "The copy " + directory + " is left", e);
+          .log(Level.DEBUG, () -> "The temporary copy " + directory + " could not be deleted", e);
     }
   }
 

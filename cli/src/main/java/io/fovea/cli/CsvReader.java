@@ -117,7 +117,7 @@ final class CsvReader implements Closeable {
         boolean more = more(start);
         start = 0;
         if (!more) {
-          throw new Format.WrongInput("a quoted value has no quote at its end");
+          throw new Format.WrongInput("a quoted value has no closing quote");
         }
         continue;
       }

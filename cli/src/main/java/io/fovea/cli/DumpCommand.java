@@ -61,7 +61,7 @@ final class DumpCommand extends FileCommand {
     try {
       return text.isEmpty() ? absent : Long.decode(text);
     } catch (NumberFormatException e) {
-      throw mistake("\"" + text + "\" is no LSN: a number of bytes, as dump shows them");
+      throw mistake("\"" + text + "\" is not an LSN: expected a number of bytes, as shown by dump");
     }
   }
 

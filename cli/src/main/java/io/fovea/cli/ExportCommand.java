@@ -95,7 +95,7 @@ final class ExportCommand extends TableCommand {
     } catch (FileAlreadyExistsException e) {
       throw mistake("the file " + to + " exists");
     } catch (IOException e) {
-      throw mistake("the file " + to + " can't be made: " + Text.why(e));
+      throw mistake("the file " + to + " can't be created: " + Text.why(e));
     }
     boolean whole = false;
     try (Writer created =

@@ -69,7 +69,7 @@ abstract class FileCommand extends JsonCommand {
   final void requireNoTransaction() {
     Session session = session();
     if (session != null && session.inTransaction()) {
-      throw mistake("there is a transaction: commit or roll back first");
+      throw mistake("a transaction is open: commit or roll back first");
     }
   }
 

@@ -299,7 +299,7 @@ final class ImportCommand extends TableCommand {
       err.println(
           "fovea: the new table "
               + NameText.of(table)
-              + " is left, and empty; Database.dropTable removes it. Dropping it failed: "
+              + " remains, empty; Database.dropTable removes it. Dropping it failed: "
               + Text.reason(e));
     }
   }
@@ -317,7 +317,7 @@ final class ImportCommand extends TableCommand {
           .println(
               "fovea: the new file "
                   + file()
-                  + " is left, without records; delete it, and those whose names begin with its"
+                  + " remains, without records; delete it, and the files whose names begin with its"
                   + " name and a dot. Deleting failed: "
                   + Text.why(e));
     }
@@ -359,7 +359,7 @@ final class ImportCommand extends TableCommand {
           .println(
               "fovea: "
                   + (imported - records.table.count())
-                  + " records have the key of an earlier one, which they have replaced");
+                  + " records replaced an earlier one with the same key");
     }
   }
 
@@ -633,9 +633,9 @@ final class ImportCommand extends TableCommand {
     String objects = there.objects() == null ? null : there.objects().toString();
     if (!Objects.equals(objects, schema.objects())) {
       throw mistake(
-          "the records are "
+          "the input contains "
               + (schema.objects() == null ? "no objects" : schema.objects())
-              + ", and those of the table are "
+              + ", but the table contains "
               + (objects == null ? "none" : objects));
     }
   }
@@ -658,7 +658,7 @@ final class ImportCommand extends TableCommand {
         bytes = s.again();
       }
     } else {
-      throw mistake("there is no file " + input + " that can be read");
+      throw mistake("the file " + input + " does not exist or can't be read");
     }
     BufferedReader in =
         new BufferedReader(new InputStreamReader(bytes, StandardCharsets.UTF_8.newDecoder()));

@@ -224,7 +224,7 @@ public final class Main implements Callable<Integer> {
     err.println("fovea: " + e.getMessage());
     UnmatchedArgumentException.printSuggestions(e, err);
     String command = e.getCommandLine().getCommandSpec().qualifiedName().strip();
-    err.println((command.isEmpty() ? "'help'" : "'" + command + " --help'") + " tells more.");
+    err.println("See " + (command.isEmpty() ? "'help'" : "'" + command + " --help'") + ".");
     return MISTAKE;
   }
 

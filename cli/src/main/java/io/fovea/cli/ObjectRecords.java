@@ -123,7 +123,7 @@ final class ObjectRecords extends Records {
     try {
       skipped = after == null ? 0 : Integer.parseUnsignedInt(after);
     } catch (NumberFormatException e) {
-      throw new InvalidUseException("The position is damaged, or of another search.");
+      throw new InvalidUseException("The position is damaged, or belongs to another search.");
     }
     List<T> items = new ArrayList<>();
     try (Cursor<byte[], byte[]> c = cursor(tx, bounds, index, order)) {

@@ -86,7 +86,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
     try {
       created = Files.newOutputStream(to, StandardOpenOption.CREATE_NEW);
     } catch (IOException e) {
-      throw mistake("the file " + to + " can't be made: " + Text.why(e));
+      throw mistake("the file " + to + " can't be created: " + Text.why(e));
     }
     try (created) {
       created.write(picture);

@@ -112,7 +112,7 @@ final class Shell {
     if (command != null && command.getCommand() instanceof WholeFile && !isHelp(args)) {
       if (session.inTransaction()) {
         err.println(
-            "fovea: there is a transaction, and "
+            "fovea: a transaction is open, and "
                 + args.getFirst()
                 + " opens the file itself: commit or roll back first");
         return Main.MISTAKE;
@@ -153,7 +153,7 @@ final class Shell {
     @Override
     public Integer call() {
       if (session.inTransaction()) {
-        return wrong("there is a transaction already");
+        return wrong("a transaction is already open");
       }
       session.begin();
       return Main.OK;
@@ -169,7 +169,7 @@ final class Shell {
     @Override
     public Integer call() {
       if (!session.inTransaction()) {
-        return wrong("there is no transaction: 'begin' starts one");
+        return wrong("no transaction is open: 'begin' starts one");
       }
       session.commit();
       return Main.OK;
@@ -185,7 +185,7 @@ final class Shell {
     @Override
     public Integer call() {
       if (!session.inTransaction()) {
-        return wrong("there is no transaction: 'begin' starts one");
+        return wrong("no transaction is open: 'begin' starts one");
       }
       session.rollback();
       return Main.OK;

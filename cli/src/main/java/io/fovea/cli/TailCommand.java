@@ -110,7 +110,7 @@ final class TailCommand extends FileCommand {
     }
     if (session.inTransaction()) {
       throw mistake(
-          "there is a transaction, and tail --follow closes the database: commit or roll back"
+          "a transaction is open, and tail --follow closes the database: commit or roll back"
               + " first");
     }
     session.release();

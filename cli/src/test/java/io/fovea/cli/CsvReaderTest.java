@@ -71,7 +71,7 @@ class CsvReaderTest {
         csv.next();
         csv.next();
         String why = assertThrows(Format.WrongInput.class, csv::next).getMessage();
-        assertTrue(why.contains("no quote at its end"), why);
+        assertTrue(why.contains("no closing quote"), why);
         assertEquals(3, csv.line());
       }
     }

@@ -230,11 +230,11 @@ class FilesTest {
   void mistypedCommandsAreSuggested() {
     String mistyped = run(2, "verfy", "file").err();
     assertTrue(mistyped.contains("Did you mean: fovea verify"), mistyped);
-    assertTrue(mistyped.contains("'fovea --help' tells more."), mistyped);
+    assertTrue(mistyped.contains("See 'fovea --help'."), mistyped);
     System.setProperty(Main.COMMAND, "cli/fovea.sh");
     try {
       String err = run(2, "verify").err();
-      assertTrue(err.contains("'cli/fovea.sh verify --help' tells more."), err);
+      assertTrue(err.contains("See 'cli/fovea.sh verify --help'."), err);
       String usage = run(0, "--help").out();
       assertTrue(usage.contains("Usage: cli/fovea.sh"), usage);
     } finally {

@@ -93,7 +93,7 @@ class ImportTest {
     String[][] wrong = {
       {"x,a,1\r\n", "line 3002: 'x' is not a value of id INT32; nothing was imported"},
       {"1\r\n", "line 3002: 1 values for 3 columns; nothing was imported"},
-      {"1,\"a\r\n", "line 3002: a quoted value has no quote at its end; nothing was imported"},
+      {"1,\"a\r\n", "line 3002: a quoted value has no closing quote; nothing was imported"},
       {"1,a,\r\n", "line 3002: '' is not a value of size INT64; nothing was imported"},
       {"3000,a,7\r\n3001,a,8000\r\n", "line 3002: Two records would have the key"}
     };

@@ -79,8 +79,8 @@ class ShellTest {
     }
     String unknown = shell(List.of(file), "verfy").err();
     assertTrue(unknown.contains("Did you mean: verify"), unknown);
-    assertTrue(unknown.contains("'help' tells more."), unknown);
-    assertTrue(shell(List.of(file), "get").err().contains("'get --help' tells more."));
+    assertTrue(unknown.contains("See 'help'."), unknown);
+    assertTrue(shell(List.of(file), "get").err().contains("See 'get --help'."));
   }
 
   @Test

@@ -157,7 +157,7 @@ public final class BulkLoader implements AutoCloseable {
       pool.releaseShared(frame);
     }
     if (!empty) {
-      throw new InvalidUseException("Only an empty tree can be bulk loaded.");
+      throw new InvalidUseException("Only an empty tree can be bulk-loaded.");
     }
   }
 

@@ -174,7 +174,7 @@ public final class TreeVerifier {
     if (page != null) {
       height = PageHeader.level(page, 0) + 1;
       if (height > LEVELS_MAX) {
-        add(Kind.HEADER, root, -1, "a level of " + (height - 1));
+        add(Kind.HEADER, root, -1, "the root has invalid level " + (height - 1));
       } else {
         node(root, page, height - 1, 0, new KeyBuffer(0), BTreeNode.NONE, before, BTreeNode.NONE);
         if (lastNext != 0) {
@@ -297,7 +297,7 @@ public final class TreeVerifier {
     int fences = 0;
     for (int fence : new int[] {BTreeNode.low(page, 0), BTreeNode.high(page, 0)}) {
       if (fence != BTreeNode.NONE && fence > tree.maxKeySize()) {
-        add(Kind.SPACE, pid, -1, "a fence of " + fence + " bytes");
+        add(Kind.SPACE, pid, -1, "a fence has invalid length " + fence);
         return false;
       }
       fences += BTreeNode.fenceBytes(fence, pageSize);
@@ -341,14 +341,14 @@ public final class TreeVerifier {
       int prefix = BTreeNode.prefix(page, 0);
       boolean valid = prefix <= (high == BTreeNode.NONE ? tree.maxKeySize() : high);
       if (!valid) {
-        add(Kind.FENCE, pid, -1, "a prefix of " + prefix + " bytes");
+        add(Kind.FENCE, pid, -1, "the prefix has invalid length " + prefix);
       }
       return valid;
     }
     int expected = NodeCheck.sharedPrefix(page, 0, pageSize);
     int found = BTreeNode.prefix(page, 0);
     if (found != expected) {
-      add(Kind.FENCE, pid, -1, "a prefix of " + found + " bytes instead of " + expected);
+      add(Kind.FENCE, pid, -1, "the prefix has " + found + " bytes instead of " + expected);
     }
     return found == expected;
   }
@@ -364,7 +364,7 @@ public final class TreeVerifier {
       long slot = BTreeNode.slot(page, 0, leaf, i);
       int at = BTreeNode.offset(slot);
       if (BTreeNode.prefix(page, 0) + BTreeNode.suffixLength(slot) > tree.maxKeySize()) {
-        add(Kind.SPACE, pid, i, "a suffix of " + BTreeNode.suffixLength(slot) + " bytes");
+        add(Kind.SPACE, pid, i, "the suffix has invalid length " + BTreeNode.suffixLength(slot));
         return false;
       }
       boolean nothing = !leaf && BTreeNode.tailLength(slot) == 0;
@@ -372,13 +372,17 @@ public final class TreeVerifier {
         continue;
       }
       if (at < start || at > stop - (leaf ? BTreeNode.FIELD_BYTES : 0)) {
-        add(Kind.SPACE, pid, i, "a record at " + at);
+        add(Kind.SPACE, pid, i, "the record has invalid offset " + at);
         return false;
       }
       int bytes = BTreeNode.recordBytes(page, 0, pageSize, leaf, slot);
       int next = taken.nextSetBit(at);
       if (at + bytes > stop || next >= 0 && next < at + bytes) {
-        add(Kind.SPACE, pid, i, "a record of " + bytes + " bytes at " + at);
+        add(
+            Kind.SPACE,
+            pid,
+            i,
+            "the record, " + bytes + " bytes at " + at + ", overlaps " + "another or the end");
         return false;
       }
       taken.set(at, at + bytes);
@@ -427,7 +431,7 @@ public final class TreeVerifier {
       for (int i = 0; i < BTreeNode.HEADS_COUNT; i++) {
         int head = (int) (BTreeNode.innerSlot(page, 0, (i + 1) * step) >>> 32);
         if (Mem.getInt(page, BTreeNode.HEADS + 4L * i) != head) {
-          add(Kind.HEAD, pid, (i + 1) * step, "sampled head " + i);
+          add(Kind.HEAD, pid, (i + 1) * step, "sampled head " + i + " is wrong");
         }
       }
     }
@@ -458,7 +462,7 @@ public final class TreeVerifier {
         long at = BTreeNode.valueAt(0, pageSize, slot);
         chain(pid, i, OverflowChain.stubPid(page, at), Mem.getLong(page, at + 8));
       } else if (field > BTreeNode.inlineMax(pageSize)) {
-        add(Kind.SPACE, pid, i, "a value of " + field + " bytes in the leaf");
+        add(Kind.SPACE, pid, i, "a value of " + field + " bytes is too long for the leaf");
       }
     }
   }
@@ -501,7 +505,7 @@ public final class TreeVerifier {
   private void chain(long leaf, int slot, long first, long length) {
     int capacity = OverflowChain.capacity(pageSize);
     if (length <= BTreeNode.inlineMax(pageSize) || length > OverflowChain.VALUE_BYTES_MAX) {
-      add(Kind.OVERFLOW, leaf, slot, "a long value of " + length + " bytes");
+      add(Kind.OVERFLOW, leaf, slot, "a long value has invalid length " + length);
       return;
     }
     long pid = first;
@@ -531,7 +535,11 @@ public final class TreeVerifier {
       pid = Mem.getLong(part, OverflowChain.NEXT);
     }
     if (pid != 0) {
-      add(Kind.OVERFLOW, leaf, slot, "a long value continues in page " + pid);
+      add(
+          Kind.OVERFLOW,
+          leaf,
+          slot,
+          "a long value continues in page " + pid + " beyond its " + "length");
     }
   }
 }

@@ -332,7 +332,7 @@ final class Loader {
     int expected = PageHeader.sum(frames.pages, base, pageSize);
     if (found == expected) {
       long is = PageHeader.pid(frames.pages, base);
-      return new CorruptionException("another page in its place", pid, offset, pid, is);
+      return new CorruptionException("id in the header of a page", pid, offset, pid, is);
     }
     if (Mem.isZero(frames.pages, base, pageSize)) {
       return new CorruptionException("a page that was never written", pid, offset, pid, 0);

@@ -106,13 +106,12 @@ public final class PoolShare {
         throw new InvalidUseException(
             "A database needs at least "
                 + needs
-                + " bytes of a shared buffer, which has "
+                + " bytes of a shared buffer of "
                 + limit
-                + ", of which "
+                + " bytes, of which "
                 + reserved
-                + " are reserved for others. Enlarge the BufferShare, or reduce "
-                + "the bufferBytes of its databases, or the part of it that each "
-                + "is guaranteed.");
+                + " are reserved for others. Enlarge the BufferShare, or reduce the bufferBytes of "
+                + "its databases or the bytes guaranteed to each.");
       }
       reserved += needs;
     }
@@ -138,7 +137,7 @@ public final class PoolShare {
         throw new InvalidUseException(
             "A database needs "
                 + needs
-                + " bytes of a shared buffer, but the others did not release as much within "
+                + " bytes of a shared buffer, but the others did not release that much within "
                 + JOIN_NANOS / 1_000_000_000
                 + " s: their pages can't be written, or are all in use.");
       }

@@ -331,7 +331,7 @@ public final class ChangeReader implements AutoCloseable {
       }
     }
     throw new CorruptionException(
-        "where a commit with long values begins, in the log record at LSN " + records.start(),
+        "start of a commit with long values, in the log record at LSN " + records.start(),
         -1,
         -1,
         CommitRecord.FROM,
@@ -404,7 +404,7 @@ public final class ChangeReader implements AutoCloseable {
           case CommitRecord.DELETE -> null;
           default ->
               throw new CorruptionException(
-                  "operation of a commit, which has a part of a value, in the log before LSN "
+                  "kind of an operation that carries a part of a value, in the log before LSN "
                       + records.recordEnd(),
                   -1,
                   -1,

@@ -35,9 +35,10 @@ public final class DuplicateKeyException extends FoveaException {
         table,
         null,
         key,
-        "There is a record with this key already in "
+        "A record with this key already exists in "
             + where
-            + ". Use put to insert or replace, or read the record first.");
+            + ". Use put to insert or replace, "
+            + "or read the record first.");
   }
 
   /**

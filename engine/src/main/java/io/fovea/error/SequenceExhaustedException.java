@@ -28,7 +28,7 @@ public final class SequenceExhaustedException extends FoveaException {
             + what
             + ", has "
             + (left == 0 ? "no more values" : "only " + left + " of " + asked + " values left")
-            + ". Drop it, and create one with a larger range, which begins after it.");
+            + ". Call Database.alterSequence with a range that begins after this one.");
     this.sequence = sequence;
     this.remaining = left;
   }

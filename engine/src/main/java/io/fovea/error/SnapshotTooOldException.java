@@ -19,7 +19,7 @@ public final class SnapshotTooOldException extends FoveaException {
         "Snapshot "
             + name
             + " is too old: copies of the pages that have changed since it was opened took more"
-            + " than SnapshotOptions.memoryBytes and fileBytes allow. Open a new one, read faster,"
-            + " or allow more.");
+            + " than SnapshotOptions.memoryBytes and fileBytes allow. Open a new one, finish "
+            + "reading sooner, or raise these limits.");
   }
 }

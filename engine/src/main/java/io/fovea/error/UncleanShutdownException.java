@@ -18,7 +18,7 @@ public final class UncleanShutdownException extends FoveaException {
     super(
         path
             + " was not closed cleanly, and it has no log to recover from, "
-            + "so its pages may be of different ages. Restore it from a "
+            + "so its pages may date from different times. Restore it from a "
             + "backup or load it again.");
   }
 }

@@ -51,7 +51,7 @@ public final class ByteStage {
   public void requireKey(long bytes) {
     core.requireUsable();
     if (bytes == 0) {
-      throw new InvalidUseException("A key has at least one byte.");
+      throw new InvalidUseException("A key must have at least one byte.");
     }
     if (bytes > core.keyBytesMax) {
       throw core.keyTooLong(bytes);

@@ -55,7 +55,8 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
     origins = List.copyOf(origins);
     int n = versions.size();
     if (n < 1 || n > VERSION_MAX || origins.size() != n) {
-      throw new IllegalArgumentException("Objects have 1 to 255 versions, not " + n + ".");
+      throw new IllegalArgumentException(
+          "A table of objects must have 1 to 255 versions, not " + n + ".");
     }
     for (int v = 1; v <= n; v++) {
       Origin o = origins.get(v - 1);

@@ -29,7 +29,7 @@ public final class RowRefusal {
   /** Returns the exception for a read of a null field. */
   public static InvalidUseException isNull(Field field) {
     return new InvalidUseException(
-        "Field " + field.name() + " is null: ask isNull first, or set it.");
+        "Field " + field.name() + " is null: call isNull first, or set it.");
   }
 
   /** Returns the exception for setting a non-nullable field to null. */
@@ -71,7 +71,7 @@ public final class RowRefusal {
     }
     if (field != null && field.end() > limit) {
       return new InvalidUseException(
-          "Field " + field.name() + " was not read: it lies outside of the projection.");
+          "Field " + field.name() + " was not read: it is not in the projection.");
     }
     return new InvalidUseException(
         limit < size

@@ -262,7 +262,7 @@ public final class FollowedFile implements AutoCloseable {
     }
     if (records.wholeLsn() < durable) {
       throw new CorruptionException(
-          "how far the log of " + file + " can be read", -1, -1, durable, records.wholeLsn());
+          "readable end of the log of " + file, -1, -1, durable, records.wholeLsn());
     }
     while (next != null) {
       some.add(next);

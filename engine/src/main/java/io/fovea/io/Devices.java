@@ -75,7 +75,7 @@ public final class Devices {
     try {
       raw = LibcFile.open(path, options.create(), options.direct());
     } catch (IllegalArgumentException e) {
-      throw new InvalidUseException("No file can be named " + path + ".", e);
+      throw new InvalidUseException("\"" + path + "\" is not a valid file name.", e);
     }
     DeviceFile file = new DeviceFile(path, raw, stats);
     if (options.kind() == Io.POSIX) {

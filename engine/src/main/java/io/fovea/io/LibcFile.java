@@ -63,9 +63,9 @@ final class LibcFile implements RawFile {
       throw new InvalidUseException(
           (lost ? "The name of the working directory, in " : "The name of the file ")
               + name
-              + ", can't be written in the encoding of this process, "
+              + ", can't be represented in the encoding of this process, "
               + System.getProperty("sun.jnu.encoding")
-              + ". Start java in a locale that can, LC_ALL=C.UTF-8 for example.");
+              + ". Start Java in a UTF-8 locale, for example with LC_ALL=C.UTF-8.");
     }
     return name;
   }

@@ -127,7 +127,8 @@ final class Bindings {
         where,
         "is of "
             + type.getTypeName()
-            + ", which can't be stored. Supported are primitives, their classes, String, byte[],"
+            + ", which can't be stored. Supported types are primitives, their wrapper classes, "
+            + "String, byte[],"
             + " BigInteger, BigDecimal, UUID, URI, Instant, Duration, LocalDate, LocalTime,"
             + " LocalDateTime, OffsetDateTime, ZonedDateTime, enums, records, sealed interfaces of"
             + " records, types with a codec in TypeCodecs, and Optional, List, Set and Map of"
@@ -243,7 +244,13 @@ final class Bindings {
         value = of.initial(initial == null ? "" : initial.value());
       } catch (RuntimeException e) {
         throw new IllegalArgumentException(
-            "@Initial of component " + where + " is no " + of.shape + ": " + e.getMessage(), e);
+            "@Initial of component "
+                + where
+                + " is not a value of "
+                + of.shape
+                + ": "
+                + e.getMessage(),
+            e);
       }
     }
     String text = initial != null ? initial.value() : of.hasInitial() ? "" : null;

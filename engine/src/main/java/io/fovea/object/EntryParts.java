@@ -137,7 +137,8 @@ final class EntryParts {
       boolean names = widened instanceof Enumeration && type instanceof Enumeration;
       this.asDouble = widened == Scalar.INT64 && type == Scalar.FLOAT64;
       if (widened == null || !names && !asDouble && !widened.equals(type)) {
-        throw new IllegalArgumentException("A component is " + file + ", and " + type + " there.");
+        throw new IllegalArgumentException(
+            "A component of type " + file + " can't be converted " + "to " + type + ".");
       }
       this.scalar = inner instanceof Scalar s ? s : null;
       this.presencePrefixed = file instanceof Maybe && Binding.lacksPresenceByte(inner);
@@ -152,8 +153,7 @@ final class EntryParts {
       for (int i = 0; i < all.length; i++) {
         int number = now.indexOf(file.get(i));
         if (number < 0) {
-          throw new IllegalArgumentException(
-              "There is no constant " + file.get(i) + " any longer.");
+          throw new IllegalArgumentException("The constant " + file.get(i) + " no longer exists.");
         }
         all[i] = (short) number;
       }

@@ -80,7 +80,7 @@ public final class ObjectEntries {
     this.parts = List.copyOf(parts);
     if (parts.isEmpty() || parts.size() > PARTS_MAX) {
       throw new IllegalArgumentException(
-          "An index has 1 to " + PARTS_MAX + " components, not " + parts.size() + ".");
+          "An index must have 1 to " + PARTS_MAX + " components, not " + parts.size() + ".");
     }
     this.versions = new Version[shapes.size()];
     for (int v = 0; v < versions.length; v++) {

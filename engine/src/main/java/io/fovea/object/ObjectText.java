@@ -357,7 +357,7 @@ public final class ObjectText {
 
   private static char character(String text) {
     if (text.length() != 1) {
-      throw new IllegalArgumentException("It is one character.");
+      throw new IllegalArgumentException("Expected one character.");
     }
     return text.charAt(0);
   }
@@ -476,7 +476,7 @@ public final class ObjectText {
   private static void requireParts(int given, int max) {
     if (given > max) {
       throw new IllegalArgumentException(
-          "There are " + given + " parts, and the key has " + max + ".");
+          "The key has " + max + " parts, but " + given + " were given.");
     }
   }
 
@@ -485,7 +485,7 @@ public final class ObjectText {
       if (shape instanceof Enumeration e) {
         int n = e.constants().indexOf(text);
         if (n < 0) {
-          throw new IllegalArgumentException("It is one of " + e.constants() + ".");
+          throw new IllegalArgumentException("Expected one of " + e.constants() + ".");
         }
         KeyParts.putChar(out, (char) n);
       } else {
@@ -522,7 +522,7 @@ public final class ObjectText {
     return switch (text) {
       case "true" -> true;
       case "false" -> false;
-      default -> throw new IllegalArgumentException("It is true or false.");
+      default -> throw new IllegalArgumentException("Expected true or false.");
     };
   }
 
@@ -530,7 +530,7 @@ public final class ObjectText {
   private static UUID uuid(String text) {
     UUID uuid = UUID.fromString(text);
     if (!uuid.toString().equals(text.toLowerCase(Locale.ROOT))) {
-      throw new IllegalArgumentException("It has 36 characters.");
+      throw new IllegalArgumentException("Expected 36 characters.");
     }
     return uuid;
   }

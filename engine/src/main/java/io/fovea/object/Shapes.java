@@ -49,14 +49,14 @@ public final class Shapes {
     Shapes parser = new Shapes(text);
     Shape shape = parser.shape(0);
     if (parser.at != text.length()) {
-      throw parser.wrong("the end");
+      throw parser.wrong("the end of the text");
     }
     return shape;
   }
 
   private Shape shape(int depth) {
     if (depth > DEPTH_MAX) {
-      throw wrong("no more than " + DEPTH_MAX + " shapes in one another");
+      throw wrong("at most " + DEPTH_MAX + " nested shapes");
     }
     String word = word();
     return switch (word) {
@@ -129,7 +129,7 @@ public final class Shapes {
 
   private IllegalArgumentException wrong(String expected) {
     return new IllegalArgumentException(
-        "Invalid shape: " + expected + " is missing at " + at + " of \"" + text + "\".");
+        "Invalid shape: expected " + expected + " at character " + at + " of \"" + text + "\".");
   }
 
   /** Returns the text of a shape with the earlier names of components. */

@@ -168,7 +168,7 @@ final class BackupPages {
     }
     if (memory == null) {
       throw new CorruptionException(
-          "a page of a file in use",
+          "checksum of a page of a file in use",
           pid,
           pid * pageSize,
           PageHeader.sum(chunk, at, pageSize),

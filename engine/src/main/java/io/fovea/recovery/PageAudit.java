@@ -108,7 +108,7 @@ public final class PageAudit {
     long pid = state.freeHead();
     while (pid != 0 && freePages <= state.freePages()) {
       if (pid < AllocatorState.FIRST_PID || pid >= state.highWater()) {
-        problem("free list: page " + pid + " is none");
+        problem("free list: page " + pid + " does not exist");
         break;
       }
       if (!reached.add(pid)) {

@@ -53,16 +53,16 @@ public record Field(
     Objects.requireNonNull(type, "type");
     if (name.isEmpty() || name.length() > 255) {
       throw new IllegalArgumentException(
-          "A field's name has 1 to 255 characters: \"" + name + "\".");
+          "A field's name must have 1 to 255 characters: \"" + name + "\".");
     }
     if (type == FieldType.DECIMAL) {
       if (precision < 1 || precision > PRECISION_MAX || scale < 0 || scale > precision) {
         throw new IllegalArgumentException(
             "Decimal "
                 + name
-                + " has 1 to "
+                + " must have 1 to "
                 + PRECISION_MAX
-                + " digits, and a scale from 0 to their number, not "
+                + " digits and a scale from 0 to that number, not "
                 + precision
                 + " and "
                 + scale
@@ -79,7 +79,7 @@ public record Field(
     }
     if (width < 1 || width > WIDTH_MAX) {
       throw new IllegalArgumentException(
-          "Field " + name + " has 1 to " + WIDTH_MAX + " bytes, not " + width + ".");
+          "Field " + name + " must have 1 to " + WIDTH_MAX + " bytes, not " + width + ".");
     }
     if (variable && (type.isFixed() || key)) {
       throw new IllegalArgumentException(
@@ -107,7 +107,7 @@ public record Field(
   public static int decimalBytes(int precision) {
     if (precision < 1 || precision > PRECISION_MAX) {
       throw new IllegalArgumentException(
-          "A decimal has 1 to " + PRECISION_MAX + " digits, not " + precision + ".");
+          "A decimal must have 1 to " + PRECISION_MAX + " digits, not " + precision + ".");
     }
     return BigInteger.TEN.pow(precision).bitLength() / 8 + 1;
   }

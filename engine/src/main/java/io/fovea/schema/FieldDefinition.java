@@ -219,7 +219,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
       boolean variable) {
     Field f = make(name, type, width, precision, scale, mayBeNull, variable, fields.size());
     if (!names.add(name)) {
-      throw new IllegalArgumentException("There is a " + what + " \"" + name + "\" already.");
+      throw new IllegalArgumentException("There is already a " + what + " \"" + name + "\".");
     }
     added(f);
     fields.add(f);

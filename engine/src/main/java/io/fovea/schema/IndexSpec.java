@@ -243,7 +243,7 @@ public final class IndexSpec {
   private static IndexSpec by(String name, boolean unique, List<String> paths, boolean described) {
     List<String> all = List.copyOf(paths);
     if (all.isEmpty()) {
-      throw new IllegalArgumentException("An index has at least one component.");
+      throw new IllegalArgumentException("An index must have at least one component.");
     }
     if (all.stream().distinct().count() != all.size()) {
       throw new IllegalArgumentException("A component appears twice in an index: " + all + ".");
@@ -304,7 +304,7 @@ public final class IndexSpec {
   private static List<Field> checked(Field[] fields) {
     List<Field> list = List.of(fields);
     if (list.isEmpty()) {
-      throw new IllegalArgumentException("An index has at least one field.");
+      throw new IllegalArgumentException("An index must have at least one field.");
     }
     if (list.stream().distinct().count() != list.size()) {
       throw new IllegalArgumentException("A field appears twice in an index.");

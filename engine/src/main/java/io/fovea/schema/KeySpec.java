@@ -196,7 +196,7 @@ public final class KeySpec {
     public KeySpec build() {
       List<Field> parts = fields();
       if (parts.isEmpty()) {
-        throw new IllegalArgumentException("A key has at least one part.");
+        throw new IllegalArgumentException("A key must have at least one part.");
       }
       return new KeySpec(parts, false);
     }

@@ -42,11 +42,12 @@ public record SequenceSpec(String name, long first, long last, long step, int ca
               + ".");
     }
     if (step < 1) {
-      throw new IllegalArgumentException("A sequence ascends, by 1 or more, not by " + step + ".");
+      throw new IllegalArgumentException(
+          "The step of a sequence must be 1 or more, not " + step + ".");
     }
     if (cached < 1 || cached > CACHED_MAX) {
       throw new IllegalArgumentException(
-          "1 to " + CACHED_MAX + " values of a sequence are cached, not " + cached + ".");
+          "1 to " + CACHED_MAX + " values of a sequence can be cached, not " + cached + ".");
     }
   }
 

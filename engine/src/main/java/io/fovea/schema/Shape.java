@@ -346,7 +346,7 @@ public sealed interface Shape {
     Set<String> seen = new HashSet<>();
     for (String name : names) {
       if (!seen.add(name)) {
-        throw new IllegalArgumentException("There is a " + what + " \"" + name + "\" already.");
+        throw new IllegalArgumentException("There is already a " + what + " \"" + name + "\".");
       }
     }
   }

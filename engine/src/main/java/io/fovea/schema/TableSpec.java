@@ -104,7 +104,7 @@ public final class TableSpec {
       throw new IllegalArgumentException(
           "Keys of table "
               + name
-              + " have 1 to "
+              + " can have 1 to "
               + Field.WIDTH_MAX
               + " bytes at most: keyBytesMax can't be "
               + keyBytesMax
@@ -167,7 +167,7 @@ public final class TableSpec {
     }
     for (IndexSpec i : indexes) {
       if (i.name().equals(index.name())) {
-        throw new IllegalArgumentException("There is an index \"" + i.name() + "\" already.");
+        throw new IllegalArgumentException("There is already an index \"" + i.name() + "\".");
       }
     }
     List<IndexSpec> more = new ArrayList<>(indexes);
@@ -417,11 +417,11 @@ public final class TableSpec {
     boolean good = !name.isEmpty() && name.length() <= 255;
     if (!good || name.codePoints().anyMatch(c -> c >= 0xD800 && c <= 0xDFFF)) {
       throw new IllegalArgumentException(
-          "A name has 1 to 255 characters, and no unpaired surrogates: \""
+          "A name must have 1 to 255 characters and no unpaired surrogates: \""
               + name
-              + "\", which has "
+              + "\" has "
               + name.length()
-              + ".");
+              + " characters.");
     }
   }
 
@@ -471,7 +471,7 @@ public final class TableSpec {
         throw new IllegalArgumentException(
             "Steps of table "
                 + name
-                + " lead to version 2 to "
+                + " must lead to version 2 to "
                 + VERSION_MAX
                 + ", not "
                 + version
@@ -479,7 +479,13 @@ public final class TableSpec {
       }
       if (!steps.isEmpty() && version != steps.lastKey() + 1) {
         throw new IllegalArgumentException(
-            "Version " + version + " of table " + name + " comes after " + steps.lastKey() + ".");
+            "Versions of table "
+                + name
+                + " must follow one another: "
+                + version
+                + " was given after "
+                + steps.lastKey()
+                + ".");
       }
       steps.put(version, List.of(taken));
       return this;

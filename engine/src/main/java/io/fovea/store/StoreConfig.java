@@ -127,8 +127,8 @@ public record StoreConfig(
               + mib(heap)
               + " together exceed the "
               + mib(memory)
-              + " that this machine or container has. Lower Options.bufferBytes,"
-              + " MemoryOptions.timestampBytes, or the heap, with -Xmx.");
+              + " that this machine or container has. Lower Options.bufferBytes, "
+              + "MemoryOptions.timestampBytes, or the heap size (-Xmx).");
     }
   }
 

@@ -207,8 +207,8 @@ final class CommitAppender {
     if (counts.length() > partBytes / 4) {
       throw life.abort(
           AbortCause.TOO_LARGE,
-          "the transaction changes too many tables and indexes for one record of the log: split it"
-              + " or raise the size of the log's buffer");
+          "the transaction changes too many tables and indexes for one record of the log: split "
+              + "it, or raise LogOptions.bufferBytes");
     }
     PageReservations p = reservations;
     if (p != null) {

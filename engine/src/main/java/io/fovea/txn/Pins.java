@@ -118,7 +118,8 @@ final class Pins {
       if (c.counts) {
         if (isFull(stamp)) {
           throw new TransactionAbortedException(
-              AbortCause.TOO_LARGE, "One key has a million pins of active transactions.");
+              AbortCause.TOO_LARGE,
+              "Active transactions hold a million pins on one key, which " + "is the limit.");
         }
         next = entries.referenced(stamp);
       } else if ((stamp & EPOCH_MASK) < c.epoch) {
@@ -326,8 +327,10 @@ final class Pins {
               + " use all "
               + table.bytes()
               + (kind == TimestampStore.MEMORY
-                  ? " bytes of timestamps, which stay in memory: raise that budget."
-                  : " bytes of timestamps: split this one, or raise that budget."));
+                  ? " bytes for timestamps, which stay in memory: raise "
+                      + "MemoryOptions.timestampBytes."
+                  : " bytes for timestamps: split this one, or raise "
+                      + "MemoryOptions.timestampBytes."));
     }
     if (!c.counts) {
       convert(c);

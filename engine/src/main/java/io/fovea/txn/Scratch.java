@@ -52,9 +52,10 @@ final class Scratch {
           AbortCause.TOO_LARGE,
           "a transaction's writes need "
               + needed
-              + " bytes, the limit is "
+              + " bytes, but the limit is "
               + limitBytes
-              + ": split it or raise TransactionOptions.maxBytes");
+              + ": split it, or raise "
+              + "TransactionOptions.maxBytes");
     }
     MemorySegment old = segment;
     MemorySegment larger = memory.take(Math.max(INITIAL_BYTES, needed));

@@ -124,7 +124,7 @@ public final class Sketch {
   public Sketch(int rows, int columns) {
     if (rows < 1 || rows > ROWS_MAX) {
       throw new IllegalArgumentException(
-          "A sketch has 1 to " + ROWS_MAX + " rows, not " + rows + ".");
+          "A sketch must have 1 to " + ROWS_MAX + " rows, not " + rows + ".");
     }
     check(columns);
     this.rows = rows;
@@ -134,7 +134,7 @@ public final class Sketch {
   private static void check(int columns) {
     if (columns < 1 || Integer.bitCount(columns) != 1) {
       throw new IllegalArgumentException(
-          "A sketch has a power of two of columns, not " + columns + ".");
+          "The number of columns of a sketch must be a power of two, not " + columns + ".");
     }
   }
 

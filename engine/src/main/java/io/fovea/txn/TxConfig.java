@@ -81,7 +81,7 @@ public record TxConfig(
   public TxConfig {
     if (itemsMax < 1 || itemsMax >= ENTRIES_MAX) {
       throw new IllegalArgumentException(
-          "A transaction has at least one item, not " + itemsMax + ".");
+          "A transaction must have at least one item, not " + itemsMax + ".");
     }
     if (!isolated && contexts != 1) {
       throw new IllegalArgumentException(

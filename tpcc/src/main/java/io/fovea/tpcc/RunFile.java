@@ -91,7 +91,7 @@ record RunFile(
       return new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
     } catch (IOException e) {
       throw unusable(
-          file, Files.exists(file) ? "it cannot be read: " + e : "the file does not exist");
+          file, Files.exists(file) ? "it can't be read: " + e : "the file does not exist");
     }
   }
 

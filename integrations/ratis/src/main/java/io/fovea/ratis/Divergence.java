@@ -119,7 +119,7 @@ final class Divergence implements AutoCloseable {
               + c.index()
               + " of its log, and no majority has the same: "
               + c.sums()
-              + ". Start the peers that are away.");
+              + ". Start the peers that are down.");
     }
     if (right != null) {
       c.wrong().forEach(id -> tell(id, FoveaStateMachine.DIVERGED, c.index(), c.start(), right));

@@ -24,17 +24,25 @@ public record Peer(String id, String address) {
   public Peer {
     Objects.requireNonNull(id, "id");
     if (id.isEmpty()) {
-      throw new IllegalArgumentException("A peer has a name; this one's is empty.");
+      throw new IllegalArgumentException("The name of a peer must not be empty.");
     }
     Matcher m = ADDRESS.matcher(address);
     if (!m.matches() || isInvalidIpv6(m.group("host"))) {
       throw new IllegalArgumentException(
-          "The address of a peer is host:port, or [IPv6 address]:port, not \"" + address + "\".");
+          "The address of a peer must be host:port or [IPv6 address]:port, not \""
+              + address
+              + "\".");
     }
     int port = Integer.parseInt(m.group("port"));
     if (port < 1 || port > PORT_MAX) {
       throw new IllegalArgumentException(
-          "The port of a peer is 1 to " + PORT_MAX + ", not " + port + ": \"" + address + "\".");
+          "The port of a peer must be 1 to "
+              + PORT_MAX
+              + ", not "
+              + port
+              + ": \""
+              + address
+              + "\".");
     }
   }
 

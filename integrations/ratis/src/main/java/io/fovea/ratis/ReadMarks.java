@@ -64,7 +64,8 @@ final class ReadMarks {
             e);
       } catch (ExecutionException e) {
         if (!(e.getCause() instanceof ReplicationException r)) {
-          throw new IllegalStateException("A mark got an unexpected answer.", e.getCause());
+          throw new IllegalStateException(
+              "A linearizable read got an unexpected " + "answer.", e.getCause());
         }
         if (r.reason() != Reason.TIMEOUT || until - System.nanoTime() <= 0) {
           throw new ReplicationException(r.reason(), false, String.valueOf(r.getMessage()), r);
@@ -73,7 +74,7 @@ final class ReadMarks {
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         throw new ReplicationException(
-            Reason.BEHIND, false, "The thread was interrupted while it waited for a mark.", e);
+            Reason.BEHIND, false, "The thread was interrupted during a linearizable read.", e);
       }
     }
   }

@@ -205,7 +205,7 @@ public final class ReplicationOptions {
    *     crash
    */
   public ReplicationOptions durability(Durability durability) {
-    check(durability != Durability.NONE, "durability is ASYNC or SYNC", durability);
+    check(durability != Durability.NONE, "durability must be ASYNC or SYNC", durability);
     return with(p -> p.durability = durability);
   }
 
@@ -216,7 +216,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions commandBytesMax(int bytes) {
-    check(bytes > 0 && bytes <= 3 << 20, "commandBytesMax is 1 to 3 MiB", bytes);
+    check(bytes > 0 && bytes <= 3 << 20, "commandBytesMax must be 1 to 3 MiB", bytes);
     return with(p -> p.commandBytesMax = bytes);
   }
 
@@ -228,7 +228,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions pendingMax(int most) {
-    check(most > 0, "pendingMax is positive", most);
+    check(most > 0, "pendingMax must be positive", most);
     return with(p -> p.pendingMax = most);
   }
 
@@ -241,7 +241,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions sessionWindow(long entries) {
-    check(entries > 0, "sessionWindow is positive", entries);
+    check(entries > 0, "sessionWindow must be positive", entries);
     return with(p -> p.sessionWindow = entries);
   }
 
@@ -253,7 +253,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions sessionTime(Duration time) {
-    check(!time.isNegative(), "sessionTime is zero or positive", time);
+    check(!time.isNegative(), "sessionTime must not be negative", time);
     return with(p -> p.sessionTime = time);
   }
 
@@ -268,7 +268,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions skip(long index, String reason) {
-    check(index >= 0, "skip takes the index of an entry", index);
+    check(index >= 0, "skip must be given the index of an entry", index);
     Objects.requireNonNull(reason, "reason");
     return with(
         p -> {
@@ -287,7 +287,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions snapshotEvery(long entries) {
-    check(entries > 0, "snapshotEvery is positive", entries);
+    check(entries > 0, "snapshotEvery must be positive", entries);
     return with(p -> p.snapshotEvery = entries);
   }
 
@@ -298,7 +298,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions requestTimeout(Duration most) {
-    check(most.toMillis() > 0, "requestTimeout is a millisecond or more", most);
+    check(most.toMillis() > 0, "requestTimeout must be a millisecond or more", most);
     return with(p -> p.requestTimeout = most);
   }
 
@@ -309,7 +309,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions attemptTimeout(Duration most) {
-    check(most.toMillis() > 0, "attemptTimeout is a millisecond or more", most);
+    check(most.toMillis() > 0, "attemptTimeout must be a millisecond or more", most);
     return with(p -> p.attemptTimeout = most);
   }
 
@@ -321,7 +321,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions electionTimeout(Duration least) {
-    check(least.toMillis() >= 20, "electionTimeout is 20 ms or more", least);
+    check(least.toMillis() >= 20, "electionTimeout must be 20 ms or more", least);
     return with(p -> p.electionTimeout = least);
   }
 
@@ -333,7 +333,7 @@ public final class ReplicationOptions {
    * @return new options
    */
   public ReplicationOptions stallTimeout(Duration most) {
-    check(most.toMillis() > 0, "stallTimeout is a millisecond or more", most);
+    check(most.toMillis() > 0, "stallTimeout must be a millisecond or more", most);
     return with(p -> p.stallTimeout = most);
   }
 

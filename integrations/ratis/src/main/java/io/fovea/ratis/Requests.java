@@ -246,7 +246,7 @@ final class Requests {
 
     private void end() {
       boolean write = !content.getContent().isEmpty();
-      String what = write ? "command" : "mark of linearizable reads";
+      String what = write ? "command" : "linearizable read";
       String later = write ? " The command may still be applied, once." : "";
       String tls = last == null ? null : Tls.trouble(last);
       String why =

@@ -45,7 +45,7 @@ public final class Commands {
     int bytes = name.getBytes(StandardCharsets.UTF_8).length;
     if (bytes == 0 || bytes > Entry.NAME_BYTES_MAX) {
       throw new IllegalArgumentException(
-          "The name of a command has 1 to 255 bytes, not " + bytes + ": \"" + name + "\".");
+          "The name of a command must have 1 to 255 bytes, not " + bytes + ": \"" + name + "\".");
     }
     if (byName.containsKey(name) || byClass.containsKey(type)) {
       throw new IllegalArgumentException(
