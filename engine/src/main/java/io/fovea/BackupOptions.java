@@ -6,7 +6,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Options of a backup. A value: each setter returns new options. Safe for any thread.
+ * Options of a backup. Immutable: each setter returns new options. Safe for any thread.
  *
  * @since 0.1.0
  */

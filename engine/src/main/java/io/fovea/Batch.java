@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 public final class Batch {
   private final RowTable table;
 
-  /** Far more than one transaction reads; rows are allocated in advance. */
+  /** Far more than a transaction reads at once; rows are allocated in advance. */
   private static final int CAPACITY_MAX = 1 << 24;
 
   private final @Nullable Key[] keys;

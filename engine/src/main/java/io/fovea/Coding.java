@@ -34,7 +34,7 @@ interface Coding<K, V> {
     return value(bytes);
   }
 
-  /** Whether decoding a value requires its key. */
+  /** Returns whether decoding a value requires its key. */
   default boolean needsKey() {
     return false;
   }

@@ -35,7 +35,7 @@ import java.util.function.Consumer;
  * a backup runs, nothing is cut off or punched; a later checkpoint cuts off the end, and the next
  * compaction does both.
  *
- * <p>A value: each setter returns new options. Safe for any thread.
+ * <p>Immutable: each setter returns new options. Safe for any thread.
  *
  * @since 0.1.0
  */

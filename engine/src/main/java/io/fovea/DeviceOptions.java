@@ -6,7 +6,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * The format of the data file, and how it is accessed. A value: each setter returns new options.
+ * The format of the data file, and how it is accessed. Immutable: each setter returns new options.
  * Safe for any thread. Part of {@link Options}.
  *
  * @since 0.1.0

@@ -180,7 +180,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     }
   }
 
-  /** The maximum length of a seek key. */
+  /** Returns the maximum length of a seek key. */
   private int longest() {
     return index == null ? table.keyBytesMax : index.tree.maxKeySize();
   }

@@ -7,7 +7,7 @@ import java.util.Objects;
 
 /**
  * Options of {@linkplain io.fovea.schema.TableSpec#expireAfter expiring rows}: the clock, and how
- * often expired rows are removed. A value: each setter returns new options. Safe for any thread.
+ * often expired rows are removed. Immutable: each setter returns new options. Safe for any thread.
  * Part of {@link Options}.
  *
  * @since 0.1.0

@@ -48,9 +48,9 @@ import org.jspecify.annotations.Nullable;
  * last commits in the log file, this class syncs the file. The writing process is affected only by
  * these reads and syncs.
  *
- * <p>For one thread at a time. All methods may throw {@link CorruptionException} if the files are
- * damaged, {@link StorageException} if they can't be read, and {@link InvalidUseException} after
- * {@link #close}.
+ * <p>Used by one thread at a time. All methods may throw {@link CorruptionException} if the files
+ * are damaged, {@link StorageException} if they can't be read, and {@link InvalidUseException}
+ * after {@link #close}.
  *
  * @since 0.1.0
  */
@@ -256,7 +256,7 @@ public final class FileChanges implements AutoCloseable {
    * a page may contain changes from beyond the end of what was read. Its LSN reveals this, and the
    * page is reported as damaged ({@code Loader}). Damage is therefore checked again, and reported
    * only if the files were not written meanwhile. A catalog that changes continuously may never be
-   * read consistently; that is reported as such, not as damage. For one thread.
+   * read consistently; that is reported as such, not as damage. Used by one thread.
    */
   private static final class ForeignTables implements AutoCloseable {
     private static final int TRIES = 100;

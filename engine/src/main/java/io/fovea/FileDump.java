@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  * and maps of these. The names are those of docs/reference/file-format.md. The output is meant for
  * people: a later version may show more, or change it.
  *
- * <p>For one thread at a time. All methods may throw {@link StorageException} if the files can't be
- * read.
+ * <p>Used by one thread at a time. All methods may throw {@link StorageException} if the files
+ * can't be read.
  *
  * @since 0.1.0
  */

@@ -389,7 +389,7 @@ public final class Index<I, K, V> {
     return scan;
   }
 
-  /** Whether the upper bound is the empty key, below which there is nothing. */
+  /** Returns whether the upper bound is the empty key, below which there is nothing. */
   private static boolean isEmpty(Table.Interval<byte[]> interval) {
     byte[] hi = interval.hi();
     return hi != null && hi.length == 0 && !interval.hiInclusive();

@@ -37,7 +37,7 @@ import java.util.function.Consumer;
  * after earlier loads that are still being built, and after a backup that began before the load was
  * written.
  *
- * <p>A value: each setter returns new options. Safe for any thread.
+ * <p>Immutable: each setter returns new options. Safe for any thread.
  *
  * @since 0.1.0
  */

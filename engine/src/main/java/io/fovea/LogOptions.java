@@ -9,7 +9,7 @@ import java.util.function.Consumer;
  *
  * <p>{@link Options#durability} sets whether there is a log, and when a commit is durable.
  *
- * <p>A value: each setter returns new options. Safe for any thread. Part of {@link Options}.
+ * <p>Immutable: each setter returns new options. Safe for any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */

@@ -9,7 +9,8 @@ import java.util.function.Consumer;
 /**
  * Options for the memory that a database uses outside its buffer, and for pretouching the buffer.
  *
- * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
+ * <p>Immutable: each setter returns new options. Safe for use by any thread. Part of {@link
+ * Options}.
  *
  * @since 0.1.0
  */

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Key parts are given as text: the result of {@code toString}, the name of an enum constant, or
  * the hexadecimal digits of bytes.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */

@@ -69,7 +69,7 @@ import org.jspecify.annotations.Nullable;
  * <p>The classes are inspected once, here. In a module, open the record's package to {@code
  * io.fovea.engine}, or {@linkplain #of(String, Class, Class, MethodHandles.Lookup) pass a lookup}.
  *
- * <p>Immutable; any thread. Best kept in a {@code static final} field.
+ * <p>Immutable and thread-safe. Best kept in a {@code static final} field.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values

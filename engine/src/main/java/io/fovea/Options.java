@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  *         .log(l -> l.maxBytes(2L << 30));
  * }</pre>
  *
- * <p>Immutable: every method with an argument returns a new instance. Any thread.
+ * <p>Immutable: every method with an argument returns a new instance. Safe for use by any thread.
  *
  * @since 0.1.0
  */

@@ -10,7 +10,7 @@ import java.util.Objects;
  * <p>Fields are stored in the order of their declaration, and a read copies the row up to the last
  * field requested. Declare wide and rarely read fields last.
  *
- * <p>Immutable; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @since 0.1.0
  */

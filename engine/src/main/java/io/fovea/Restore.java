@@ -25,7 +25,7 @@ import java.util.Objects;
  * with a new {@link Database#id identity}. A failed restore leaves nothing behind; after a crash a
  * folder {@code FILE.restoring} may remain, which can be deleted.
  *
- * <p>Immutable: {@link #then} returns a new instance. One thread.
+ * <p>Immutable: {@link #then} returns a new instance. Used by one thread.
  *
  * @since 0.1.0
  */

@@ -7,7 +7,8 @@ import java.util.function.Consumer;
 /**
  * Limits on {@linkplain Database#snapshot snapshots}.
  *
- * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
+ * <p>Immutable: each setter returns new options. Safe for use by any thread. Part of {@link
+ * Options}.
  *
  * @since 0.1.0
  */

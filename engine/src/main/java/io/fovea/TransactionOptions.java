@@ -9,7 +9,8 @@ import java.util.function.Consumer;
  * Limits on the number, duration and size of transactions, and how they run. {@link TxOptions}
  * overrides some of them for a single piece of work.
  *
- * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
+ * <p>Immutable: each setter returns new options. Safe for use by any thread. Part of {@link
+ * Options}.
  *
  * @since 0.1.0
  */

@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@link DatabaseClosedException} if the database was closed.
  * </ul>
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */
@@ -307,7 +307,7 @@ public abstract sealed class TransactionRunner permits Catalog {
     return source.begin(txOptions);
   }
 
-  /** Begins transactions and runs bodies in them. Any thread. */
+  /** Begins transactions and runs bodies in them. Safe for use by any thread. */
   static final class Source {
     /** The index of the calling thread's current transaction, padded by 128 bytes on each side. */
     private static final int CURRENT = 32;

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * io.fovea.error.AbortCause#TOO_LARGE}. Split larger work into several transactions, each of which
  * continues at the key where the previous one ended.
  *
- * <p>Immutable: every method with an argument returns a new instance. Any thread.
+ * <p>Immutable: every method with an argument returns a new instance. Safe for use by any thread.
  *
  * @since 0.1.0
  */

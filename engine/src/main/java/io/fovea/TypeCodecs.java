@@ -29,7 +29,7 @@ import java.util.function.Function;
  * may be called at any time, including by transactions that will be aborted. In a key, equal values
  * must have equal stored forms.
  *
- * <p>Immutable; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @since 0.2.0
  */

@@ -7,7 +7,7 @@ import java.util.Objects;
 /**
  * The result of a verification of a whole database.
  *
- * <p>Immutable; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @param pages the pages of the file, including superblocks
  * @param freePages the pages free for reuse

@@ -1,18 +1,19 @@
 /**
  * Fovea's API: databases, tables, secondary indexes, rows, keys and transactions.
  *
- * <p>Purpose: everything that an application needs, and nothing of what is behind it. {@link
- * io.fovea.Database} is the way in; {@link io.fovea.Options} are values; {@link io.fovea.Database},
- * {@link io.fovea.Transaction} and {@link io.fovea.RowCursor} are the only things to close.
+ * <p>Purpose: everything that an application needs, without the engine behind it. Start with {@link
+ * io.fovea.Database#open(java.nio.file.Path, Options)}. Close what implements {@link
+ * AutoCloseable}: databases and snapshots, explicit transactions, cursors, change feeds and file
+ * readers.
  *
- * <p>May import: every package of the engine below it. Only {@code metrics} imports this package.
+ * <p>May import: every package of the engine below it. No package of the engine imports this one.
  *
- * <p>Threading: databases, tables, indexes, specifications and options belong to every thread; a
- * transaction, and the rows, batches and cursors read in it, to the thread that began it, which is
- * checked. Platform and virtual threads are equal.
+ * <p>Threading: any thread may use databases, tables, indexes, specifications and options. A
+ * transaction, and the rows, batches and cursors read in it, belong to the thread that began it,
+ * which is checked. Platform and virtual threads are treated alike.
  *
- * <p>What can go wrong is an {@link io.fovea.error.FoveaException}; a null where no null may be is
- * a {@link java.lang.NullPointerException} that names the argument.
+ * <p>Failures throw an {@link io.fovea.error.FoveaException}. A null argument that may not be null
+ * throws a {@link java.lang.NullPointerException} that names it.
  */
 @NullMarked
 package io.fovea;

@@ -230,8 +230,8 @@ final class BTreeNode {
   }
 
   /**
-   * The 256th of the page in which the record of a slot begins; any number below 256 if the slot is
-   * torn.
+   * Returns the 256th of the page in which the record of a slot begins; any number below 256 if the
+   * slot is torn.
    */
   static int line(long slot, int pageSize) {
     return offset(slot) >>> Integer.numberOfTrailingZeros(pageSize) - LINE_BITS
@@ -242,17 +242,19 @@ final class BTreeNode {
     return Mem.peekLong(s, base + INNER_SLOTS + ((long) slot << INNER_SHIFT));
   }
 
-  /** The child with the keys up to that of a slot; at slot {@code count} the upper child. */
+  /**
+   * Returns the child with the keys up to that of a slot; at slot {@code count} the upper child.
+   */
   static long child(MemorySegment s, long base, int slot) {
     return PageRef.pid(childRef(s, base, slot));
   }
 
-  /** The reference to that child: page id and frame hint. */
+  /** Returns the reference to that child: page id and frame hint. */
   static long childRef(MemorySegment s, long base, int slot) {
     return Mem.peekLong(s, childAt(base, slot));
   }
 
-  /** The address of that reference. */
+  /** Returns the address of that reference. */
   static long childAt(long base, int slot) {
     return base + INNER_SLOTS + CHILD + ((long) slot << INNER_SHIFT);
   }
@@ -265,7 +267,7 @@ final class BTreeNode {
     return (long) head << 32 | (long) offset << 16 | length;
   }
 
-  /** Whether a head has nonzero bytes after the end of a shorter suffix. */
+  /** Returns whether a head has nonzero bytes after the end of a shorter suffix. */
   static boolean hasWrongPadding(long slot) {
     int suffix = suffixLength(slot);
     return suffix < HEAD_BYTES && slot >>> 32 << 8 * suffix + 32 != 0;
@@ -287,7 +289,7 @@ final class BTreeNode {
     return leaf ? LEAF_SLOTS + (count << LEAF_SHIFT) : INNER_SLOTS + (count + 1 << INNER_SHIFT);
   }
 
-  /** The most entries a page can hold; torn counts are clamped to it. */
+  /** Returns the most entries a page can hold; torn counts are clamped to it. */
   static int leafCountMax(int pageSize) {
     return pageSize - LEAF_SLOTS >>> LEAF_SHIFT;
   }
@@ -306,45 +308,45 @@ final class BTreeNode {
 
   // -------------------------------------------------------------------------------------- values
 
-  /** The length field of a leaf record: a length, or {@link #OVERFLOW}. */
+  /** Returns the length field of a leaf record: a length, or {@link #OVERFLOW}. */
   static int field(MemorySegment s, long base, int pageSize, long slot) {
     return Mem.peekUnsignedShort(s, base + (offset(slot) & pageSize - 1));
   }
 
-  /** The address of the value or its stub. */
+  /** Returns the address of the value or its stub. */
   static long valueAt(long base, int pageSize, long slot) {
     return base + (offset(slot) & pageSize - 1) + FIELD_BYTES + tailLength(slot);
   }
 
-  /** The bytes that a leaf stores for a value with this length field. */
+  /** Returns the bytes that a leaf stores for a value with this length field. */
   static int inlineBytes(int field) {
     return field == OVERFLOW ? STUB_BYTES : field;
   }
 
   // ---------------------------------------------------------------------------------------- keys
 
-  /** Whether a fence is missing: then a search compares the prefix. */
+  /** Returns whether a fence is missing: then a search compares the prefix. */
   static boolean isOpen(MemorySegment s, long base) {
     return low(s, base) == NONE || high(s, base) == NONE;
   }
 
-  /** The offset of the low fence in the page. */
+  /** Returns the offset of the low fence in the page. */
   static int lowAt(MemorySegment s, long base, int pageSize) {
     return highAt(s, base, pageSize) - fenceBytes(low(s, base), pageSize);
   }
 
-  /** The offset of the high fence, or of the prefix of a node without one. */
+  /** Returns the offset of the high fence, or of the prefix of a node without one. */
   static int highAt(MemorySegment s, long base, int pageSize) {
     int high = high(s, base);
     return pageSize - Math.min(high == NONE ? prefix(s, base) : high, keyMax(pageSize));
   }
 
-  /** The bytes that a fence takes; clamped. */
+  /** Returns the bytes that a fence takes; clamped. */
   static int fenceBytes(int fence, int pageSize) {
     return fence == NONE ? 0 : Math.min(fence, keyMax(pageSize));
   }
 
-  /** The length of the key of a slot; clamped. */
+  /** Returns the length of the key of a slot; clamped. */
   static int keyLength(MemorySegment s, long base, int pageSize, long slot) {
     return Math.min(prefix(s, base) + suffixLength(slot), keyMax(pageSize));
   }
@@ -406,7 +408,9 @@ final class BTreeNode {
         : tailLength(slot);
   }
 
-  /** The bytes that entries [from, to) of a leaf take in a leaf with another prefix length. */
+  /**
+   * Returns the bytes that entries [from, to) of a leaf take in a leaf with another prefix length.
+   */
   static int leafBytes(MemorySegment s, long base, int pageSize, int from, int to, int prefix) {
     int grow = prefix(s, base) - prefix;
     int bytes = 0;
@@ -422,7 +426,8 @@ final class BTreeNode {
   }
 
   /**
-   * The bytes that entries [from, to) of an inner node take in a node with another prefix length.
+   * Returns the bytes that entries [from, to) of an inner node take in a node with another prefix
+   * length.
    */
   static int innerBytes(MemorySegment s, long base, int from, int to, int prefix) {
     int grow = prefix(s, base) - prefix;

@@ -243,7 +243,7 @@ public final class BulkLoader implements AutoCloseable {
     return level.first ? 0 : level.low.length();
   }
 
-  /** Whether a node has room for one more entry, whose key would be its high fence. */
+  /** Returns whether a node has room for one more entry, whose key would be its high fence. */
   private boolean fits(Level level, MemorySegment key, long off, int len, int bytes) {
     boolean leaf = level.level == 0;
     PendingNode pending = level.pending;
@@ -504,7 +504,8 @@ public final class BulkLoader implements AutoCloseable {
   }
 
   /**
-   * The bytes of a node without a high fence that contains the entries starting at {@code from}.
+   * Returns the bytes of a node without a high fence that contains the entries starting at {@code
+   * from}.
    */
   private static int sumOpen(Level level, int from) {
     return level.pending.sum(from, level.pending.count(), 0) + lowBytes(level);

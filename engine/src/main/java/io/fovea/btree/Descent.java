@@ -98,7 +98,10 @@ final class Descent {
     return treeId;
   }
 
-  /** The current root. It remains the root as long as its page is latched or keeps its version. */
+  /**
+   * Returns the current root. It remains the root as long as its page is latched or keeps its
+   * version.
+   */
   long rootPid() {
     return rootPid;
   }

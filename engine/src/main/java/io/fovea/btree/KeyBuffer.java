@@ -55,7 +55,7 @@ public final class KeyBuffer {
     length = len;
   }
 
-  /** The offset for a key that is not validated yet; the current key stays. */
+  /** Returns the offset for a key that is not validated yet; the current key stays. */
   long stage() {
     return stage;
   }

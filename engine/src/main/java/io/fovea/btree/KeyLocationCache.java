@@ -223,7 +223,7 @@ public final class KeyLocationCache {
     }
   }
 
-  /** The way with the key's tag, or 0. */
+  /** Returns the way with the key's tag, or 0. */
   private long findWay(long hash) {
     long at = (hash & mask) << SET_SHIFT;
     for (int i = 0; i < WAYS; i++) {

@@ -57,7 +57,7 @@ public record KeyRange(
     return new KeyRange(own, 0, lowLength, lowInclusive, own, highAt, highLength, highInclusive);
   }
 
-  /** Whether no key up to and including this one is above the range. */
+  /** Returns whether no key up to and including this one is above the range. */
   boolean reaches(MemorySegment key, long off, int length) {
     if (highLength < 0) {
       return true;
@@ -66,12 +66,12 @@ public record KeyRange(
     return highInclusive ? c <= 0 : c < 0;
   }
 
-  /** Whether the upper end is above a key, or missing. */
+  /** Returns whether the upper end is above a key, or missing. */
   boolean endsAbove(MemorySegment key, long off, int length) {
     return highLength < 0 || Mem.compare(key, off, length, high, highOffset, highLength) < 0;
   }
 
-  /** Whether no key above this one is below the range. */
+  /** Returns whether no key above this one is below the range. */
   boolean beginsAt(MemorySegment key, long off, int length) {
     return lowLength < 0 || Mem.compare(key, off, length, low, lowOffset, lowLength) >= 0;
   }

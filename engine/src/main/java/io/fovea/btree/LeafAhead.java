@@ -196,8 +196,8 @@ public final class LeafAhead {
   }
 
   /**
-   * The address of an operation's page if it is in its preferred frame and not the previous one;
-   * else -1.
+   * Returns the address of an operation's page if it is in its preferred frame and not the previous
+   * one; else -1.
    */
   private long page(int i, int from) {
     long pid = leaves[i];

@@ -195,7 +195,7 @@ public final class LeafRun {
     return why;
   }
 
-  /** Whether the next change belongs to this leaf; sets the position if so. */
+  /** Returns whether the next change belongs to this leaf; sets the position if so. */
   private boolean belongsHere(BTree tree, long base, Position p) {
     int i = done;
     int key = keys[i];

@@ -213,7 +213,7 @@ final class LeafWriter {
     }
   }
 
-  /** The address of a slot's value if it is inline and of the given length; else -1. */
+  /** Returns the address of a slot's value if it is inline and of the given length; else -1. */
   long inPlace(long base, int slot, int length) {
     long entry = BTreeNode.leafSlot(pages, base, slot);
     return BTreeNode.field(pages, base, pageSize, entry) == length
@@ -306,7 +306,7 @@ final class LeafWriter {
     }
   }
 
-  /** The chain that a change of a slot has to free; with a log there must not be any. */
+  /** Returns the chain that a change of a slot has to free; with a log there must not be any. */
   private long chainToFree(long base, int slot, LogSession log) {
     long chain = chainAt(base, slot);
     if (chain != 0) {

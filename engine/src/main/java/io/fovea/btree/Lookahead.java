@@ -353,7 +353,7 @@ public final class Lookahead {
     return inner;
   }
 
-  /** Whether a page can be read now: resident and not being loaded. */
+  /** Returns whether a page can be read now: resident and not being loaded. */
   private static boolean isReadable(BufferPool pool, long pid) {
     int frame = pool.resident(pid);
     return frame >= 0 && pool.optimistic(frame, pid) != BufferPool.RESTART;

@@ -34,7 +34,7 @@ final class Merger {
     this.treeId = change.treeId;
   }
 
-  /** Whether a node should now try to merge. */
+  /** Returns whether a node should now try to merge. */
   static boolean isUnderfull(MemorySegment s, long base, int pageSize, boolean leaf) {
     int count = BTreeNode.count(s, base);
     return (count & count - 1) == 0 && BTreeNode.used(s, base, pageSize, leaf) < pageSize >>> 2;
@@ -236,8 +236,8 @@ final class Merger {
   }
 
   /**
-   * The space that two merged nodes may take: a quarter stays free, since otherwise the next insert
-   * would split the node.
+   * Returns the space that two merged nodes may take: a quarter stays free, since otherwise the
+   * next insert would split the node.
    */
   private int mergedSpace(long left, long right, boolean leaf) {
     boolean anEmptyOne = BTreeNode.count(pages, left) == 0 || BTreeNode.count(pages, right) == 0;

@@ -104,7 +104,7 @@ final class NodeCheck {
     }
   }
 
-  /** The common prefix of both fences; 0 if one is missing. */
+  /** Returns the common prefix of both fences; 0 if one is missing. */
   static int sharedPrefix(MemorySegment s, long base, int pageSize) {
     return BTreeNode.isOpen(s, base)
         ? 0

@@ -136,8 +136,8 @@ final class NodeEditor {
   }
 
   /**
-   * The common prefix of the fences of an inner node; its first or last key replaces a missing
-   * fence.
+   * Returns the common prefix of the fences of an inner node; its first or last key replaces a
+   * missing fence.
    */
   static int innerPrefix(
       MemorySegment low,
@@ -197,24 +197,24 @@ final class NodeEditor {
 
   // -------------------------------------------------------------------------------------- space
 
-  /** The bytes of a new leaf entry. */
+  /** Returns the bytes of a new leaf entry. */
   static int leafEntryBytes(int prefix, int keyLength, int inlineBytes) {
     return LEAF_STRIDE + FIELD_BYTES + Math.max(0, keyLength - prefix - HEAD_BYTES) + inlineBytes;
   }
 
-  /** The bytes of a new separator and child. */
+  /** Returns the bytes of a new separator and child. */
   static int innerEntryBytes(int prefix, int keyLength) {
     return INNER_STRIDE + Math.max(0, keyLength - prefix - HEAD_BYTES);
   }
 
-  /** Whether {@code bytes} fit, possibly after compaction. */
+  /** Returns whether {@code bytes} fit, possibly after compaction. */
   static boolean fits(MemorySegment s, long base, int pageSize, boolean leaf, int bytes) {
     return bytes <= BTreeNode.gap(s, base, pageSize, leaf) + BTreeNode.dead(s, base);
   }
 
   /**
-   * Whether a separator fits into an inner node, possibly after compaction. Returns the resulting
-   * prefix length, or -1 if it does not fit.
+   * Returns whether a separator fits into an inner node, possibly after compaction. Returns the
+   * resulting prefix length, or -1 if it does not fit.
    */
   static int prefixWith(MemorySegment s, long base, int pageSize, KeyBuffer separator) {
     int prefix = BTreeNode.prefix(s, base);
@@ -244,7 +244,7 @@ final class NodeEditor {
     return bytes <= pageSize - BTreeNode.slotsEnd(false, 0) ? with : -1;
   }
 
-  /** Whether {@link #prepareInner} moves existing entries, and so trusts all of them. */
+  /** Returns whether {@link #prepareInner} moves existing entries, and so trusts all of them. */
   static boolean rewrites(
       MemorySegment s, long base, int pageSize, int prefix, KeyBuffer separator) {
     return changesPrefix(s, base, prefix)
@@ -252,8 +252,8 @@ final class NodeEditor {
   }
 
   /**
-   * Whether {@link #prefixWith} returned a new prefix. A node that lost its last entry keeps the
-   * old prefix, which may be as long as the new one and differ.
+   * Returns whether {@link #prefixWith} returned a new prefix. A node that lost its last entry
+   * keeps the old prefix, which may be as long as the new one and differ.
    */
   private static boolean changesPrefix(MemorySegment s, long base, int prefix) {
     return prefix != BTreeNode.prefix(s, base)
@@ -463,7 +463,9 @@ final class NodeEditor {
     put(dst, dstBase + BTreeNode.COUNT, count + to - from);
   }
 
-  /** The head of a suffix without its first {@code drop} bytes; the tail ends at the value. */
+  /**
+   * Returns the head of a suffix without its first {@code drop} bytes; the tail ends at the value.
+   */
   private static int headWithout(MemorySegment s, long slot, long valueAt, int drop) {
     int tail = BTreeNode.tailLength(slot);
     int gone = Math.max(0, drop - HEAD_BYTES);
@@ -520,7 +522,7 @@ final class NodeEditor {
 
   // ------------------------------------------------------------------------- ascending inserts
 
-  /** Whether an insert at a slot continues the previous ones. */
+  /** Returns whether an insert at a slot continues the previous ones. */
   static boolean ascends(MemorySegment s, long base, int slot) {
     return slot == (BTreeNode.last(s, base) + 1 & 0xFFFF) || slot == BTreeNode.count(s, base);
   }

@@ -207,7 +207,7 @@ final class NodeSearch {
     return less(Mem.peekLong(s, at + ((long) i << BTreeNode.INNER_SHIFT)) >>> 32, head);
   }
 
-  /** The number of sampled heads below {@code head}: one cache line, no branches. */
+  /** Returns the number of sampled heads below {@code head}: one cache line, no branches. */
   private static int headsBelow(MemorySegment s, long at, long head) {
     long group = headLess(s, at, 3, head) + headLess(s, at, 7, head) + headLess(s, at, 11, head);
     long in = at + (group << 4);
@@ -238,9 +238,9 @@ final class NodeSearch {
   }
 
   /**
-   * The first eight bytes of a key's suffix, big-endian, padded with zeros. A shorter suffix is
-   * read with the bytes before it, which are shifted out. So no byte after the key is read, and
-   * keys of at least eight bytes need no branch.
+   * Returns the first eight bytes of a key's suffix, big-endian, padded with zeros. A shorter
+   * suffix is read with the bytes before it, which are shifted out. So no byte after the key is
+   * read, and keys of at least eight bytes need no branch.
    */
   static long word(MemorySegment key, long off, int len, int suffix) {
     if (len < 8) {
@@ -319,7 +319,10 @@ final class NodeSearch {
     return Mem.compare(s, at + 4, length - 8, key, off + 8, len - 8);
   }
 
-  /** The first four bytes of a tail, padded with zeros; bytes read before it are in the page. */
+  /**
+   * Returns the first four bytes of a tail, padded with zeros; bytes read before it are in the
+   * page.
+   */
   static long tailWord(MemorySegment s, long at, int len) {
     int missing = Math.max(0, 4 - len);
     return (Mem.peekIntBE(s, at - missing) & 0xFFFF_FFFFL) << 8 * missing & 0xFFFF_FFFFL;
@@ -327,7 +330,9 @@ final class NodeSearch {
 
   // ------------------------------------------------------------------------------------- fences
 
-  /** Whether a key, or with {@code after} what follows it, belongs to a node, by its fences. */
+  /**
+   * Returns whether a key, or with {@code after} what follows it, belongs to a node, by its fences.
+   */
   static boolean covers(
       MemorySegment s,
       long base,
@@ -410,7 +415,7 @@ final class NodeSearch {
     return searchLeaf(s, base, pageSize, key, off, len);
   }
 
-  /** A hint for {@link #searchHinted} that the key is absent, with its insertion slot. */
+  /** Returns a hint for {@link #searchHinted} that the key is absent, with its insertion slot. */
   static int absent(int slot) {
     return -2 - slot;
   }
@@ -456,8 +461,8 @@ final class NodeSearch {
   }
 
   /**
-   * Whether a key with the leaf's prefix lies strictly between the entries before a slot and at it.
-   * False for slot 0, whose lower bound is the low fence.
+   * Returns whether a key with the leaf's prefix lies strictly between the entries before a slot
+   * and at it. False for slot 0, whose lower bound is the low fence.
    */
   private static boolean isGap(
       MemorySegment s,

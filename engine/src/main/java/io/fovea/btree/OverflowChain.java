@@ -41,12 +41,12 @@ final class OverflowChain {
 
   private OverflowChain() {}
 
-  /** The first page named by the stub at an address. */
+  /** Returns the first page named by the stub at an address. */
   static long stubPid(MemorySegment s, long at) {
     return Mem.getLong(s, at);
   }
 
-  /** The value length in the stub at an address, clamped. */
+  /** Returns the value length in the stub at an address, clamped. */
   static int stubLength(MemorySegment s, long at) {
     return (int) Math.max(0, Math.min(VALUE_BYTES_MAX, Mem.getLong(s, at + 8)));
   }
@@ -55,7 +55,7 @@ final class OverflowChain {
     return pageSize - DATA;
   }
 
-  /** The number of pages of a value. */
+  /** Returns the number of pages of a value. */
   static int pages(int pageSize, long len) {
     int capacity = capacity(pageSize);
     return (int) ((len + capacity - 1) / capacity);

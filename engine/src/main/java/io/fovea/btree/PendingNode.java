@@ -44,7 +44,7 @@ final class PendingNode {
     return keyLength[i];
   }
 
-  /** The offset of an entry's value or stub. */
+  /** Returns the offset of an entry's value or stub. */
   int valueAt(int i) {
     return keyAt[i] + keyLength[i];
   }
@@ -92,7 +92,7 @@ final class PendingNode {
         : NodeEditor.innerEntryBytes(prefix, keyLength[i]);
   }
 
-  /** The bytes of all entries in a node with a prefix of this length. */
+  /** Returns the bytes of all entries in a node with a prefix of this length. */
   int sum(int prefix) {
     if (prefix != sumPrefix) {
       sumPrefix = prefix;
@@ -101,7 +101,7 @@ final class PendingNode {
     return sum;
   }
 
-  /** The bytes of entries [from, to). */
+  /** Returns the bytes of entries [from, to). */
   int sum(int from, int to, int prefix) {
     int total = 0;
     for (int i = from; i < to; i++) {

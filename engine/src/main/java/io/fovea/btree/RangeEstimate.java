@@ -239,7 +239,7 @@ public final class RangeEstimate {
     }
   }
 
-  /** The bytes of a key and its value, even a long one. */
+  /** Returns the bytes of a key and its value, even a long one. */
   private long entryBytes(long base, long slot) {
     int field = BTreeNode.field(pages, base, pageSize, slot);
     int value =

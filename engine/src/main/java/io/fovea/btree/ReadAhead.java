@@ -71,7 +71,7 @@ final class ReadAhead {
     }
   }
 
-  /** The number of leaves to read if the next one is not resident. */
+  /** Returns the number of leaves to read if the next one is not resident. */
   private int missing(BufferPool pool) {
     int next = coming > 0 ? window >> 1 : 2 * window;
     return Math.max(1, Math.min(next, Math.min(LEAVES_MAX, pool.groupMax())));

@@ -204,7 +204,7 @@ final class Separators {
     key.setLength(BTreeNode.copyKey(s, base, pageSize, leaf, entry, key.segment(), 0));
   }
 
-  /** Whether both halves have room for their entries and their new fence. */
+  /** Returns whether both halves have room for their entries and their new fence. */
   private static boolean leafFits(
       MemorySegment s, long base, int pageSize, int split, KeyBuffer separator) {
     int count = BTreeNode.count(s, base);
@@ -227,7 +227,7 @@ final class Separators {
     return Math.max(left, right) <= pageSize - BTreeNode.LEAF_SLOTS;
   }
 
-  /** The first slot that has at least half of the bytes before it. */
+  /** Returns the first slot that has at least half of the bytes before it. */
   private static int middle(MemorySegment s, long base, int pageSize, boolean leaf) {
     int count = BTreeNode.count(s, base);
     int stride = leaf ? BTreeNode.LEAF_STRIDE : BTreeNode.INNER_STRIDE;

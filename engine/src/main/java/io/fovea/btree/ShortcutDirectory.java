@@ -150,12 +150,12 @@ final class ShortcutDirectory {
     return area.area();
   }
 
-  /** The memory for stores. */
+  /** Returns the memory for stores. */
   MemorySegment view() {
     return granules.view();
   }
 
-  /** The number of sets in use, minus one. Called by the mapper. */
+  /** Returns the number of sets in use, minus one. Called by the mapper. */
   long mask() {
     return ((long) GRANULE_BYTES << depth >>> KeyLocationCache.SET_SHIFT) - 1;
   }
@@ -186,7 +186,7 @@ final class ShortcutDirectory {
     return g;
   }
 
-  /** The offset in the view of a set at an offset in the area. */
+  /** Returns the offset in the view of a set at an offset in the area. */
   long viewOffset(long at) {
     return (long) granule((int) (at >>> GRANULE_SHIFT)) << GRANULE_SHIFT | at & GRANULE_BYTES - 1;
   }
@@ -233,7 +233,7 @@ final class ShortcutDirectory {
     return full;
   }
 
-  /** The slot that the next split of a granule creates; too large if there is none. */
+  /** Returns the slot that the next split of a granule creates; too large if there is none. */
   private int sibling(int granule) {
     int bit = Integer.SIZE - Integer.numberOfLeadingZeros(granule);
     while (1 << bit < area.slots() && isOwn(granule | 1 << bit)) {
@@ -242,7 +242,7 @@ final class ShortcutDirectory {
     return granule | 1 << bit;
   }
 
-  /** Whether the directory has to double, and may. */
+  /** Returns whether the directory has to double, and may. */
   private boolean mustDouble(BitSet full) {
     int slots = 1 << depth;
     return 2 * slots <= Math.min((long) FAN_IN_MAX * count, area.slots())

@@ -170,8 +170,8 @@ final class Splitter {
   }
 
   /**
-   * Whether a page claims a key. If the latched parent of that key has another child, no page may
-   * claim the key: a released node stays latched until it is free.
+   * Returns whether a page claims a key. If the latched parent of that key has another child, no
+   * page may claim the key: a released node stays latched until it is free.
    */
   private boolean claims(int frame, long pid, int level, MemorySegment key, long off, int len) {
     long version = pool.optimistic(frame, pid);

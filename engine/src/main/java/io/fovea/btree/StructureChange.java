@@ -84,7 +84,7 @@ final class StructureChange {
             + 2 * (AllocatorRecord.ALLOCATE_SPACE + AllocatorRecord.FREE_SPACE);
   }
 
-  /** The root. It may move ({@link RootMove}), so check it again under its latch. */
+  /** Returns the root. It may move ({@link RootMove}), so check it again under its latch. */
   long rootPid() {
     return descent.rootPid();
   }

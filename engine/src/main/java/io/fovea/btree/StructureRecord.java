@@ -84,7 +84,7 @@ public final class StructureRecord {
 
   // ------------------------------------------------------------------------------------- writing
 
-  /** The log space needed for a record with {@code images} images and one released page. */
+  /** Returns the log space needed for a record with {@code images} images and one released page. */
   static long space(int pageSize, int images) {
     return LogSession.space(HEADER + (long) images * PageImages.bytes(pageSize, 0, 0) + 8);
   }
@@ -216,7 +216,7 @@ public final class StructureRecord {
     return PageImages.put(dst, at, pool.pid(frame), pages, base, pageSize, from, to);
   }
 
-  /** The offset at which the unused part of a page begins; {@link #holeTo} is its end. */
+  /** Returns the offset at which the unused part of a page begins; {@link #holeTo} is its end. */
   private static int holeFrom(MemorySegment s, long base, int pageSize) {
     int from =
         switch (PageHeader.type(s, base)) {

@@ -172,7 +172,7 @@ public final class TreeCounts {
     return stopAndSum(what);
   }
 
-  /** The sum of all sequences, which only grow; -1 if one is odd. */
+  /** Returns the sum of all sequences, which only grow; -1 if one is odd. */
   private static long sequences(long[] @Nullable [] all) {
     long sum = 0;
     for (long[] cell : all) {

@@ -8,12 +8,12 @@ import java.lang.foreign.MemorySegment;
 final class TreeDamage {
   private TreeDamage() {}
 
-  /** The exception for a damaged page. */
+  /** Returns the exception for a damaged page. */
   static CorruptionException of(BufferPool pool, long pid, String what, long expected, long found) {
     return new CorruptionException(what, pid, pid * pool.pageSize(), expected, found);
   }
 
-  /** The exception for offsets that lead out of an unchanged page. */
+  /** Returns the exception for offsets that lead out of an unchanged page. */
   static CorruptionException offsets(BufferPool pool, long pid, IndexOutOfBoundsException e) {
     CorruptionException damage =
         e instanceof NodeDamage d

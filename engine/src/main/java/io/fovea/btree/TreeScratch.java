@@ -98,7 +98,7 @@ final class TreeScratch {
       return null;
     }
 
-    /** The native memory of the kept scratches. */
+    /** Returns the native memory of the kept scratches. */
     long bytes() {
       long bytes = 0;
       for (int i = 0; i < KEPT; i++) {

@@ -273,7 +273,7 @@ public final class TreeVerifier {
         && same(pid, "page id", pid, PageHeader.pid(page, 0));
   }
 
-  /** The expected layout; all leaves must have the layout of the first one. */
+  /** Returns the expected layout; all leaves must have the layout of the first one. */
   private int layout(MemorySegment page, int level) {
     if (level > 0) {
       return BTreeNode.LAYOUT;

@@ -303,7 +303,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     return given;
   }
 
-  /** Whether too few frames are free; in a share, whether other members wait for some. */
+  /** Returns whether too few frames are free; in a share, whether other members wait for some. */
   private boolean isFewer(int claimed, int wanted) {
     PoolShare.Member share = frames.share;
     return share != null ? share.requested() > 0 : frames.residency.free() + claimed < wanted;

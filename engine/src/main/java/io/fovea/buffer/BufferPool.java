@@ -295,9 +295,9 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Same as {@link #optimistic} for a child, if the caller validates the parent's version
-   * afterwards. Under translations with exact references it does not check the page id: while the
-   * parent's version holds, the child is there.
+   * Like {@link #optimistic}, for a child, if the caller validates the parent's version afterwards.
+   * Under translations with exact references it does not check the page id: while the parent's
+   * version holds, the child is there.
    *
    * @param frame the result of {@link #predictChild}
    * @param ref the reference, validated or not
@@ -415,7 +415,7 @@ public final class BufferPool implements AutoCloseable {
     groups.begin(group, used);
   }
 
-  /** The loader behind {@link PageReads}. */
+  /** Returns the loader behind {@link PageReads}. */
   GroupLoader groups() {
     return groups;
   }

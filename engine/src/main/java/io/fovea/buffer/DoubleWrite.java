@@ -291,7 +291,7 @@ public final class DoubleWrite {
       this.copy = inPlace + pageSize;
     }
 
-    /** The area's batch; 0 if it has no whole header. */
+    /** Returns the area's batch; 0 if it has no whole header. */
     long readHeader(int area) {
       long at = (long) area * HEADER_BYTES;
       device.read(area * areaBytes(pageSize), memory, at, HEADER_BYTES);

@@ -104,20 +104,20 @@ final class ExtentReader {
     lsns = wantLsns;
   }
 
-  /** The successor of a free page, 0 for none; -1 if the page is unknown, or not free. */
+  /** Returns the successor of a free page, 0 for none; -1 if the page is unknown, or not free. */
   long next(long pid) {
     return Math.max(UNKNOWN, entry(pid, 0));
   }
 
   /**
-   * The LSN of a page whose {@link #next} is known, if it consists only of a link to the next id;
-   * otherwise -1.
+   * Returns the LSN of a page whose {@link #next} is known, if it consists only of a link to the
+   * next id; otherwise -1.
    */
   long linkOnlyLsn(long pid) {
     return entry(pid, perExtent);
   }
 
-  /** The type of a page, and in the upper half its tree; -1 if it is unknown. */
+  /** Returns the type of a page, and in the upper half its tree; -1 if it is unknown. */
   long kind(long pid) {
     long entry = entry(pid, 0);
     if (entry >= 0) {

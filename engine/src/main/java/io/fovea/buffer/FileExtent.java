@@ -103,12 +103,12 @@ final class FileExtent {
     }
   }
 
-  /** The number of pages of the file, including those never allocated. */
+  /** Returns the number of pages of the file, including those never allocated. */
   long pages() {
     return pages;
   }
 
-  /** The number of pages from the beginning that all have space or were allocated. */
+  /** Returns the number of pages from the beginning that all have space or were allocated. */
   long backed() {
     return backed.get();
   }
@@ -171,7 +171,7 @@ final class FileExtent {
     backed.accumulateAndGet(stay, Math::min);
   }
 
-  /** The free space that the file may keep, in pages: as much as it grows by at a time. */
+  /** Returns the free space that the file may keep, in pages: as much as it grows by at a time. */
   long slack() {
     return chunk() >>> pageShift;
   }

@@ -175,7 +175,7 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /**
-   * As {@link #acquire}, without waiting, for a thread that holds latches.
+   * Like {@link #acquire}, but without waiting: for a thread that holds latches.
    *
    * @return a frame, or -1 if none is available without waiting
    */
@@ -194,7 +194,7 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /**
-   * Whether no page could be written for the given time, and few are clean.
+   * Returns whether no page could be written for the given time, and few are clean.
    *
    * <p>Two concurrent callers may both start an interval, or one may end the other's; this only
    * delays a result of true.

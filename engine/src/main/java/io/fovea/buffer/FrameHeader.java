@@ -84,8 +84,8 @@ final class FrameHeader {
   }
 
   /**
-   * The page in the frame, 0 for none. Stable under any latch of the frame; otherwise a hint that
-   * the version confirms or refutes.
+   * Returns the page in the frame, 0 for none. Stable under any latch of the frame; otherwise a
+   * hint that the version confirms or refutes.
    */
   static long pid(MemorySegment headers, int frame) {
     return Mem.peekLongOpaque(headers, at(frame) + PID);
@@ -96,7 +96,8 @@ final class FrameHeader {
   }
 
   /**
-   * Whether the frame holds the page, for a reader without a latch. If so, marks the frame used.
+   * Returns whether the frame holds the page, for a reader without a latch. If so, marks the frame
+   * used.
    */
   static boolean use(MemorySegment headers, int frame, long pid) {
     long line = at(frame);
@@ -124,7 +125,9 @@ final class FrameHeader {
     Mem.putIntOpaque(headers, at(frame) + NEXT, link);
   }
 
-  /** The frame + 1 of the node whose reference names this frame, 0 for none; see Swizzling. */
+  /**
+   * Returns the frame + 1 of the node whose reference names this frame, 0 for none; see Swizzling.
+   */
   static int parent(MemorySegment headers, int frame) {
     return Mem.getIntOpaque(headers, at(frame) + PARENT);
   }

@@ -133,7 +133,7 @@ final class Frames {
     }
   }
 
-  /** The number of pages for which the pool always has memory. */
+  /** Returns the number of pages for which the pool always has memory. */
   int least() {
     return share == null ? residency.capacity() : share.least();
   }
@@ -282,7 +282,7 @@ final class Frames {
     return FrameHeader.pid(headers, frame);
   }
 
-  /** Whether the frame holds an inner node, which promoting a leaf must not displace. */
+  /** Returns whether the frame holds an inner node, which promoting a leaf must not displace. */
   boolean isInner(int frame) {
     return PageHeader.type(pages, base(frame)) == PageHeader.INNER;
   }
@@ -404,8 +404,8 @@ final class Frames {
   }
 
   /**
-   * Whether the page is cold and clean. Certain under the frame's exclusive latch; a hint without
-   * it.
+   * Returns whether the page is cold and clean. Certain under the frame's exclusive latch; a hint
+   * without it.
    */
   boolean isColdAndClean(int frame) {
     return !FrameHeader.isUsed(headers, frame)
@@ -413,7 +413,7 @@ final class Frames {
         && !FrameHeader.isWriting(headers, frame);
   }
 
-  /** Whether the page may be displaced by one that prefers the frame; a hint. */
+  /** Returns whether the page may be displaced by one that prefers the frame; a hint. */
   boolean mayBeDisplaced(int frame) {
     return isColdAndClean(frame) && policy.mayBeDisplaced(frame);
   }

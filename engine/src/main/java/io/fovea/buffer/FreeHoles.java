@@ -82,7 +82,7 @@ final class FreeHoles {
     this.extent = extent;
   }
 
-  /** The height of the highest page that may be a hole; 0 for none. */
+  /** Returns the height of the highest page that may be a hole; 0 for none. */
   long top() {
     return top;
   }
@@ -182,7 +182,7 @@ final class FreeHoles {
     }
   }
 
-  /** The link of a page; -1 if the list was changed. */
+  /** Returns the link of a page; -1 if the list was changed. */
   private long next(Resolver resolver, long pid, long height, int seen, LongList linkOnly) {
     for (int round = 0; ; round = frames.pause(round)) {
       if (changes != seen) {

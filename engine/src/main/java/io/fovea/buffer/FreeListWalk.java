@@ -122,7 +122,7 @@ final class FreeListWalk {
     this.file = file;
   }
 
-  /** The maximum number of links in one record, in a pool of this size. */
+  /** Returns the maximum number of links in one record, in a pool of this size. */
   int maxLinks() {
     return Math.max(1, Math.min(CHANGE_PAGES, frames.least() / LATCHED_PART / 2));
   }
@@ -196,7 +196,7 @@ final class FreeListWalk {
     return (int) kind(pid, file) == PageHeader.FREE;
   }
 
-  /** The type of a page, and in the upper half its tree. */
+  /** Returns the type of a page, and in the upper half its tree. */
   private long kind(long pid, ExtentReader file) {
     long kind = frames.translator.lookup(pid) < 0 ? file.kind(pid) : ExtentReader.UNKNOWN;
     return kind == ExtentReader.UNKNOWN ? kindInPool(pid) : kind;
@@ -323,7 +323,7 @@ final class FreeListWalk {
     raising = true;
   }
 
-  /** Whether the next page has a known predecessor, or is the head. */
+  /** Returns whether the next page has a known predecessor, or is the head. */
   private boolean hasKnownPredecessor() {
     boolean linked = list.size() > 0 || allocator.isFreeHead(nextPid);
     return nextPid != 0 && linked && allocator.isUntouched(top);
@@ -352,17 +352,17 @@ final class FreeListWalk {
     return false;
   }
 
-  /** The pages that {@link #walkAll} has walked, beginning at the head. */
+  /** Returns the pages that {@link #walkAll} has walked, beginning at the head. */
   LongList list() {
     return list;
   }
 
-  /** The height of a page of that list, by its index. */
+  /** Returns the height of a page of that list, by its index. */
   long height(int i) {
     return top - i;
   }
 
-  /** The LSN of a page of that list, if it is link-only; otherwise -1. */
+  /** Returns the LSN of a page of that list, if it is link-only; otherwise -1. */
   long linkOnlyLsn(int i) {
     return Objects.requireNonNull(linkOnlyLsns).get(i);
   }

@@ -198,7 +198,7 @@ final class FreeRuns {
     moved.clear();
   }
 
-  /** The end of a run of adjacent pages, which excludes the head. */
+  /** Returns the end of a run of adjacent pages, which excludes the head. */
   private static int endOfRun(long[] sorted, int[] positions, int from) {
     if (positions[from] == 0) {
       return from + 1;
@@ -213,7 +213,9 @@ final class FreeRuns {
     return to;
   }
 
-  /** Whether a run is in order in the list, and all its pages but the last are link-only. */
+  /**
+   * Returns whether a run is in order in the list, and all its pages but the last are link-only.
+   */
   private boolean isGathered(int[] positions, int from, int to) {
     for (int k = from; k + 1 < to; k++) {
       if (positions[k + 1] != positions[k] + 1 || walk.linkOnlyLsn(positions[k]) < 0) {

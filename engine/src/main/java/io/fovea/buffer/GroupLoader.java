@@ -88,22 +88,24 @@ final class GroupLoader {
     for (int round = 0; reserved.get() != 0; round = frames.pauseAtEnd(round)) {}
   }
 
-  /** The maximum number of pages that one group reads. */
+  /** Returns the maximum number of pages that one group reads. */
   int pagesMax() {
     return Math.min(PageGroup.CAPACITY, frames.least() >>> GROUP_SHIFT);
   }
 
-  /** The maximum number of pages that a {@link PageReads} may have in flight in this pool. */
+  /**
+   * Returns the maximum number of pages that a {@link PageReads} may have in flight in this pool.
+   */
   int maxInFlightReads() {
     return Math.min(maxInFlightReads, frames.least() >>> GROUP_SHIFT);
   }
 
-  /** The device, for callers that read pages entered here. */
+  /** Returns the device, for callers that read pages entered here. */
   BlockDevice device() {
     return device;
   }
 
-  /** The offset of a frame's bytes in {@link #pages}. */
+  /** Returns the offset of a frame's bytes in {@link #pages}. */
   long base(int frame) {
     return frames.base(frame);
   }
@@ -162,7 +164,7 @@ final class GroupLoader {
     return frames.pause(round);
   }
 
-  /** Whether a page is readable or in no frame, as opposed to being read. */
+  /** Returns whether a page is readable or in no frame, as opposed to being read. */
   boolean isSettled(long pid) {
     int frame = translator.lookup(pid);
     return frame < 0 || !Latch.isExclusive(frames.headers, frame) || frames.pid(frame) != pid;

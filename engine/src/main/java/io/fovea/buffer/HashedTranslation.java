@@ -21,7 +21,7 @@ import io.fovea.memory.Mem;
 final class HashedTranslation {
   private HashedTranslation() {}
 
-  /** The preferred frame by the hash; the bucket comes from the other half of the bits. */
+  /** Returns the preferred frame by the hash; the bucket comes from the other half of the bits. */
   static int preferred(Translator t, long hash) {
     return Translator.scale(hash << 32, t.frames);
   }

@@ -73,7 +73,7 @@ final class Latch {
     return (word & EXCLUSIVE) == 0 ? word & ~SHARED_MASK : LATCHED;
   }
 
-  /** Whether the page is unchanged since the version was read. */
+  /** Returns whether the page is unchanged since the version was read. */
   static boolean validate(MemorySegment headers, int frame, long version) {
     VarHandle.acquireFence();
     return (Mem.peekLongOpaque(headers, FrameHeader.at(frame)) & ~SHARED_MASK) == version;
@@ -110,8 +110,8 @@ final class Latch {
   }
 
   /**
-   * The version with which the latch was taken exclusively, or which {@link #advance} made since.
-   * Only for the holder.
+   * Returns the version with which the latch was taken exclusively, or which {@link #advance} made
+   * since. Only for the holder.
    */
   static long heldVersion(MemorySegment headers, int frame) {
     long word = Mem.getLongOpaque(headers, FrameHeader.at(frame));
@@ -146,7 +146,7 @@ final class Latch {
     Mem.putLongRelease(headers, at, word + EXCLUSIVE);
   }
 
-  /** Whether a word is latched exclusively; a closed pool reads as 0. */
+  /** Returns whether a word is latched exclusively; a closed pool reads as 0. */
   private static boolean isHeld(long word) {
     return (word & EXCLUSIVE) != 0 || word == 0;
   }

@@ -251,7 +251,10 @@ final class Loader {
     return true;
   }
 
-  /** Whether a page of zeros is a free page whose successor is the next id: {@link FreeRuns}. */
+  /**
+   * Returns whether a page of zeros is a free page whose successor is the next id: {@link
+   * FreeRuns}.
+   */
   private boolean isHole(long pid, long base) {
     PageAllocator a = Objects.requireNonNull(allocator);
     return a.extent().hasHoles()
@@ -261,11 +264,11 @@ final class Loader {
   }
 
   /**
-   * Whether a page was free when it was cut off the end of the file; the caller got its id before
-   * that. Until the high-water mark was lowered, the file contained it as a free page; since then
-   * the file contains that page, or zeros, or, during the cut, the beginning of one and the end of
-   * the other. If the page has been allocated again, its new owner takes the frame over ({@link
-   * #create}).
+   * Returns whether a page was free when it was cut off the end of the file; the caller got its id
+   * before that. Until the high-water mark was lowered, the file contained it as a free page; since
+   * then the file contains that page, or zeros, or, during the cut, the beginning of one and the
+   * end of the other. If the page has been allocated again, its new owner takes the frame over
+   * ({@link #create}).
    */
   private boolean isCut(long pid, long base) {
     PageAllocator a = Objects.requireNonNull(allocator);
@@ -282,14 +285,14 @@ final class Loader {
     return device;
   }
 
-  /** The largest LSN that a page read before this call may have. */
+  /** Returns the largest LSN that a page read before this call may have. */
   long lsnLimit() {
     return log.lsnLimit();
   }
 
   /**
-   * Whether the page in a frame is whole and of this log. An LSN beyond the end of the log means
-   * another log, not damage, because no page is written before its log is durable.
+   * Returns whether the page in a frame is whole and of this log. An LSN beyond the end of the log
+   * means another log, not damage, because no page is written before its log is durable.
    */
   boolean isValid(long pid, int frame, long limit) {
     long base = frames.base(frame);

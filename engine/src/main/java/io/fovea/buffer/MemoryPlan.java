@@ -98,7 +98,7 @@ record MemoryPlan(
   /** Headers, residents and statistics each end in the middle of a page of the system. */
   private static final long ROUNDED_BYTES = 3 * 4096;
 
-  /** The cost of a page in memory, if the frame of a page is its page id. */
+  /** Returns the cost of a page in memory, if the frame of a page is its page id. */
   static int grantBytes(int pageSize, Replacement replacement) {
     return pageSize + Integer.BYTES + statisticsBytes(replacement);
   }
@@ -107,7 +107,7 @@ record MemoryPlan(
     return DoubleWrite.HEADER_BYTES + (long) batch * pageSize;
   }
 
-  /** The memory not used for pages, without the part that grows with their number. */
+  /** Returns the memory not used for pages, without the part that grows with their number. */
   long ownFixedBytes() {
     return headersAt - bufferAt + ROUNDED_BYTES;
   }
@@ -150,7 +150,7 @@ record MemoryPlan(
         bytes);
   }
 
-  /** The size of a pool of the given number of frames. */
+  /** Returns the size of a pool of the given number of frames. */
   static long bytes(int pageSize, int frames, Translation translation, Replacement replacement) {
     if (Translator.isOwn(translation)) {
       int grant = grantBytes(pageSize, replacement);

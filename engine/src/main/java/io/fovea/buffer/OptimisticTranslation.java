@@ -35,7 +35,10 @@ final class OptimisticTranslation {
     return hash << 32;
   }
 
-  /** The frame of the bucket's entry if the tag matches, otherwise the result of a full search. */
+  /**
+   * Returns the frame of the bucket's entry if the tag matches, otherwise the result of a full
+   * search.
+   */
   static int predict(Translator t, long pid) {
     long hash = Hash.spread(pid);
     long entry = Mem.getLongOpaque(t.table, at(Translator.scale(hash, t.buckets)) + ENTRY);
@@ -45,7 +48,7 @@ final class OptimisticTranslation {
     return predictByChain(t, hash, pid);
   }
 
-  /** A legal frame even if the page is in none. */
+  /** Returns a legal frame even if the page is in none. */
   static int predictByChain(Translator t, long hash, long pid) {
     long bucket = at(Translator.scale(hash, t.buckets));
     return Math.max(

@@ -145,14 +145,14 @@ final class PageAllocator {
   }
 
   /**
-   * Whether a page may have been cut off, so that zeros in the file are a free page. The caller has
-   * entered the page, and has read it since.
+   * Returns whether a page may have been cut off, so that zeros in the file are a free page. The
+   * caller has entered the page, and has read it since.
    */
   boolean isCut(long pid) {
     return pid >= cutFrom || pid >= highWater;
   }
 
-  /** Whether a page is the head of the free list; may change at any time. */
+  /** Returns whether a page is the head of the free list; may change at any time. */
   boolean isFreeHead(long pid) {
     return freeHead == pid;
   }
@@ -226,12 +226,12 @@ final class PageAllocator {
     }
   }
 
-  /** The number of pages reserved by sessions; may change at any time. */
+  /** Returns the number of pages reserved by sessions; may change at any time. */
   long reservedPages() {
     return reservedPages;
   }
 
-  /** The number of pages that are neither used nor reserved. */
+  /** Returns the number of pages that are neither used nor reserved. */
   long unreservedPages() {
     return freePages - holes.top() + extent.backed() - highWater - reservedPages;
   }
@@ -568,7 +568,7 @@ final class PageAllocator {
     }
   }
 
-  /** Whether the list was never shorter than the given height since the walk began. */
+  /** Returns whether the list was never shorter than the given height since the walk began. */
   boolean isUntouched(long height) {
     return height <= untouched;
   }

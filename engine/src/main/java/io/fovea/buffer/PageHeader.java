@@ -166,7 +166,7 @@ public final class PageHeader {
     return Checksum.crc32c(seg, base + TYPE, pageSize - TYPE);
   }
 
-  /** Whether a page is whole, and was written as the page with the given id. */
+  /** Returns whether a page is whole, and was written as the page with the given id. */
   static boolean isValid(MemorySegment seg, long base, int pageSize, long pid) {
     return checksum(seg, base) == sum(seg, base, pageSize) && pid(seg, base) == pid;
   }

@@ -60,7 +60,7 @@ public final class PageRef {
     return hint(ref) - 1;
   }
 
-  /** The hint of a reference as it is stored: the frame + 1, or 0. */
+  /** Returns the hint of a reference as it is stored: the frame + 1, or 0. */
   static int hint(long ref) {
     return (int) (ref >>> PID_BITS);
   }

@@ -48,18 +48,18 @@ public record PoolConfig(
   /** How long a thread waits for a frame. */
   public static final long EXHAUSTED_MILLIS = 5_000;
 
-  /** A configuration with these sizes and the default for everything else. */
+  /** Returns a configuration with these sizes and the default for everything else. */
   public static PoolConfig of(int pageSize, long bufferBytes) {
     return of(
         pageSize, bufferBytes, Translation.PREDICTIVE, Replacement.SECOND_CHANCE, ReadRing.DEPTH);
   }
 
-  /** A pool of exactly this number of frames. */
+  /** Returns a pool of exactly this number of frames. */
   public static PoolConfig ofFrames(int pageSize, int frames, Translation translation) {
     return ofFrames(pageSize, frames, translation, Replacement.SECOND_CHANCE);
   }
 
-  /** A pool of exactly this number of frames, with a replacement policy. */
+  /** Returns a pool of exactly this number of frames, with a replacement policy. */
   public static PoolConfig ofFrames(
       int pageSize, int frames, Translation translation, Replacement replacement) {
     return of(
@@ -151,7 +151,7 @@ public record PoolConfig(
     }
   }
 
-  /** The minimum {@code bufferBytes}. */
+  /** Returns the minimum {@code bufferBytes}. */
   public static long bytesMin(int pageSize, Translation translation, Replacement replacement) {
     return MemoryPlan.bytes(pageSize, FRAMES_MIN, translation, replacement);
   }

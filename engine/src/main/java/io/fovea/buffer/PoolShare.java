@@ -318,7 +318,7 @@ public final class PoolShare {
       moving.set(false);
     }
 
-    /** The number of the given free frames that could get memory now. */
+    /** Returns the number of the given free frames that could get memory now. */
     int free(int frames) {
       long more = requested.get() > 0 ? 0 : share.left.get() / pageSize;
       return (int) Math.min(frames, Math.max(0, least - held.get()) + more);
@@ -361,7 +361,7 @@ public final class PoolShare {
       return requested.get() > 0 || requestedIdle.get() > 0;
     }
 
-    /** The number of frames that others wait for, in use or not. */
+    /** Returns the number of frames that others wait for, in use or not. */
     int requested() {
       return requested.get();
     }

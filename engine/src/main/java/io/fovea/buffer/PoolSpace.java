@@ -294,7 +294,7 @@ public final class PoolSpace {
     return spaceAbove(durableMark) > chunk && allocator.shrink(durableMark, chunk / 2);
   }
 
-  /** The number of pages of the file above the high-water mark and a durable one. */
+  /** Returns the number of pages of the file above the high-water mark and a durable one. */
   private long spaceAbove(long durableMark) {
     return allocator.extent().pages() - Math.max(durableMark, allocator.highWater());
   }

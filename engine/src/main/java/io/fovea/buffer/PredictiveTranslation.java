@@ -42,7 +42,10 @@ final class PredictiveTranslation {
         : t.walk(Mem.getIntOpaque(t.headers, line + FrameHeader.CHAIN), pid, steps);
   }
 
-  /** The frame that an entry names, if it names this page and the frame agrees; otherwise -1. */
+  /**
+   * Returns the frame that an entry names, if it names this page and the frame agrees; otherwise
+   * -1.
+   */
   private static int frameOf(Translator t, long entry, long tag, long pid) {
     if (((entry ^ tag) >>> 32) != 0 || entry == 0) {
       return -1;

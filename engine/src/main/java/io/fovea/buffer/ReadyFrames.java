@@ -43,7 +43,7 @@ final class ReadyFrames {
     mask = length - 1;
   }
 
-  /** The number of listed frames, whether their pages are still candidates or not. */
+  /** Returns the number of listed frames, whether their pages are still candidates or not. */
   int size() {
     return size;
   }

@@ -26,7 +26,7 @@ interface ReplacementPolicy {
    */
   int propose(int attempt, boolean again);
 
-  /** Whether a cold page may be displaced from its frame even if it was not proposed. */
+  /** Returns whether a cold page may be displaced from its frame even if it was not proposed. */
   boolean mayBeDisplaced(int frame);
 
   /** Called when the page in an exclusively latched frame leaves it. */

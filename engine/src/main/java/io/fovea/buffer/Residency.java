@@ -104,10 +104,12 @@ interface Residency {
 
   // ------------------------------------------------------------------------------- a page leaves
 
-  /** Whether a page may leave. Its frame is latched exclusively, and it is cold and clean. */
+  /**
+   * Returns whether a page may leave. Its frame is latched exclusively, and it is cold and clean.
+   */
   boolean leave(int frame);
 
-  /** Whether pages leave at all; otherwise none are made ready. */
+  /** Returns whether pages leave at all; otherwise none are made ready. */
   default boolean evicts() {
     return true;
   }
@@ -127,7 +129,7 @@ interface Residency {
     emptied.clear();
   }
 
-  /** The best number of pages to evict together: the capacity of a batch. */
+  /** Returns the best number of pages to evict together: the capacity of a batch. */
   default int evictionBatchSize() {
     return 1;
   }
@@ -138,15 +140,16 @@ interface Residency {
 
   // ----------------------------------------------------------------------------------- numbers
 
-  /** The number of pages that may be in memory now. */
+  /** Returns the number of pages that may be in memory now. */
   int capacity();
 
   /**
-   * The number of pages that can arrive before one must leave; negative if too many are in memory.
+   * Returns the number of pages that can arrive before one must leave; negative if too many are in
+   * memory.
    */
   int free();
 
-  /** The number of entries in the list of resident pages; constant. */
+  /** Returns the number of entries in the list of resident pages; constant. */
   int maxResidents();
 
   /**
@@ -157,7 +160,7 @@ interface Residency {
    */
   int resident(int i);
 
-  /** The index of a page in memory, constant while it is there and does not move. */
+  /** Returns the index of a page in memory, constant while it is there and does not move. */
   int indexOf(int frame);
 
   default long filePagesMax() {

@@ -198,7 +198,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Whether an entry is a page that seems to be neither copied nor in a frame. */
+  /** Returns whether an entry is a page that seems to be neither copied nor in a frame. */
   private boolean isApart(IoBatch batch, int i) {
     long pid = batch.offset(i) / pageSize;
     return batch.op(i) == IoOp.READ
@@ -208,7 +208,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
         && !copies.has(snapshot, pid);
   }
 
-  /** Whether a page that was read together with others is the snapshot's version. */
+  /** Returns whether a page that was read together with others is the snapshot's version. */
   private boolean isSnapshotVersion(IoBatch batch, int i, IoBatch together, int k) {
     long pid = batch.offset(i) / pageSize;
     return together.error(k) == 0

@@ -148,7 +148,7 @@ public final class Swizzling {
     return PageHeader.type(pages, base(frame)) == PageHeader.INNER;
   }
 
-  /** The last reference of an inner node; within the page even if the node is damaged. */
+  /** Returns the last reference of an inner node; within the page even if the node is damaged. */
   private long end(int frame) {
     long base = base(frame);
     long last =
@@ -158,7 +158,7 @@ public final class Swizzling {
     return Math.min(last, base + (1L << pageShift) - Long.BYTES);
   }
 
-  /** The frame of the child that a word names, if it is swizzled; otherwise -1. */
+  /** Returns the frame of the child that a word names, if it is swizzled; otherwise -1. */
   private int child(long word) {
     int frame = PageRef.frame(word);
     return frame >= 0 && frame < count ? frame : -1;

@@ -160,7 +160,7 @@ final class Translator {
     return (int) (Math.multiplyHigh(pid & PageRef.PID_MASK, magic) >>> magicShift);
   }
 
-  /** A number below n from the high half of a hash, without a division. */
+  /** Returns a number below n from the high half of a hash, without a division. */
   static int scale(long hash, int n) {
     return (int) ((hash >>> 32) * n >>> 32);
   }

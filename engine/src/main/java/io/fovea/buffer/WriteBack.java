@@ -172,7 +172,10 @@ final class WriteBack {
     lock.unlock();
   }
 
-  /** The number of pages left out of the batch because they were latched or newer than the log. */
+  /**
+   * Returns the number of pages left out of the batch because they were latched or newer than the
+   * log.
+   */
   int leftSize() {
     return leftSize;
   }
@@ -227,7 +230,7 @@ final class WriteBack {
   }
 
   /**
-   * As {@link #write(boolean)}, optionally without the double-write area.
+   * Like {@link #write(boolean)}, but optionally without the double-write area.
    *
    * @param protect whether a crash must not tear the pages. False if the old contents are not
    *     needed, and the new contents matter only after a sync

@@ -70,7 +70,7 @@ final class WriterPace {
     return low + Math.min(batch, spread);
   }
 
-  /** The minimum number of free frames; the others may be ready. */
+  /** Returns the minimum number of free frames; the others may be ready. */
   int free() {
     return Math.max(2, lowMin / 4);
   }

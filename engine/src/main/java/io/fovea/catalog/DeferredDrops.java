@@ -225,7 +225,10 @@ public final class DeferredDrops {
 
   // ---------------------------------------------------------------------------------------- trees
 
-  /** Returns the trees dropped during this opening that are not completely free. Any thread. */
+  /**
+   * Returns the trees dropped during this opening that are not completely free. Safe for use by any
+   * thread.
+   */
   List<BTree> trees() {
     List<BTree> trees = new ArrayList<>();
     for (Drop drop : drops) {
@@ -236,7 +239,10 @@ public final class DeferredDrops {
     return trees;
   }
 
-  /** Visits all trees that are not completely free, including those being created. Any thread. */
+  /**
+   * Visits all trees that are not completely free, including those being created. Safe for use by
+   * any thread.
+   */
   public void forEach(Visitor visitor) {
     drops.forEach(d -> visitor.tree(d.treeId, d.rootPid, 0, 0));
   }

@@ -42,7 +42,7 @@ import org.jspecify.annotations.Nullable;
  * record is appended before its changes become visible. If the first only reads what the second
  * then overwrites, the order may be reversed.
  *
- * <p>For one thread at a time.
+ * <p>Used by one thread at a time.
  */
 public final class ChangeReader implements AutoCloseable {
   /** The number of records read before segments are unpinned briefly. */

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * ignored: the tree is an index, or a dropped table. In the latter case the commit precedes the
  * drop in the serial order but follows it in the log, so no transaction can see it.
  *
- * <p>For one thread.
+ * <p>Used by one thread.
  */
 final class TableNames {
   static final int FIRST = 1;

@@ -42,7 +42,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>If space runs out</b>, the oldest snapshot is evicted so that writers continue; its readers
  * are notified. A page is never changed without a copy while a snapshot may need it.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  */
 public final class PageCopies {
   private static final System.Logger LOG = System.getLogger("io.fovea");

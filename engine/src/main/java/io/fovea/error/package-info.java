@@ -3,7 +3,7 @@
  * type what happened and whether a retry helps, and the compiler can check a switch for
  * completeness. Messages say what was found, what was expected, where, and what to do.
  *
- * <p>May import: nothing of Fovea. This is the lowest package; the module exports it.
+ * <p>Depends only on the JDK.
  *
  * <p>Threading: exceptions are immutable.
  */

@@ -46,7 +46,7 @@ public final class ClockGuard {
     this.nanos = nanos;
   }
 
-  /** Whether the next {@link #trusted} needs the time of the newest row. */
+  /** Returns whether the next {@link #trusted} needs the time of the newest row. */
   public boolean isNew() {
     return !begun;
   }

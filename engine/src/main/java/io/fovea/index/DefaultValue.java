@@ -30,7 +30,7 @@ public final class DefaultValue {
 
   private DefaultValue() {}
 
-  /** Whether bytes from the catalog are a valid default of a field. */
+  /** Returns whether bytes from the catalog are a valid default of a field. */
   public static boolean fits(Field f, byte[] value) {
     if (value.length == 0) {
       return true;

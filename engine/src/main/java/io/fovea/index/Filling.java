@@ -194,7 +194,10 @@ public final class Filling {
     }
   }
 
-  /** Whether the record of a key exists and has the given entry; the record may have expired. */
+  /**
+   * Returns whether the record of a key exists and has the given entry; the record may have
+   * expired.
+   */
   private static boolean has(
       StatementContext statementContext,
       Tx t,

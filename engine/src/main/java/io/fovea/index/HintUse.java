@@ -26,8 +26,8 @@ public final class HintUse {
   }
 
   /**
-   * Whether a repair may make a page dirty. It may not until the file is marked as in use: a hint
-   * does not justify writing that mark, so a file that is only read stays unchanged.
+   * Returns whether a repair may make a page dirty. It may not until the file is marked as in use:
+   * a hint does not justify writing that mark, so a file that is only read stays unchanged.
    */
   boolean mayDirty() {
     return marked.getAsBoolean();

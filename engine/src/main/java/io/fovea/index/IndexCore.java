@@ -234,7 +234,7 @@ public final class IndexCore {
     return entryBytesMax;
   }
 
-  /** Whether the changes to a record can change its entry. */
+  /** Returns whether the changes to a record can change its entry. */
   public boolean dependsOn(RecordBuffer record) {
     return dependsOn == null || record.changed(dependsOn);
   }

@@ -43,7 +43,7 @@ public enum IndexStage {
   /** Complete, but not used by new transactions. */
   DROPPING;
 
-  /** Whether the index has all its entries and is in the catalog. */
+  /** Returns whether the index has all its entries and is in the catalog. */
   public boolean isComplete() {
     return this == READABLE || this == DROPPING;
   }

@@ -350,7 +350,8 @@ public final class LegacyRowReader {
   }
 
   /**
-   * Whether rows of the given length have the fields up to {@code end} at their in-memory offsets.
+   * Returns whether rows of the given length have the fields up to {@code end} at their in-memory
+   * offsets.
    */
   boolean isInPlace(int length, int end) {
     return packed == null
@@ -358,7 +359,10 @@ public final class LegacyRowReader {
         : recipes.length == 0 && length > end && end <= packed.prefix();
   }
 
-  /** Whether a record of the given length may have the packed newest layout or an older layout. */
+  /**
+   * Returns whether a record of the given length may have the packed newest layout or an older
+   * layout.
+   */
   public boolean knows(int length) {
     return packed != null || recipe(length) != null;
   }

@@ -119,7 +119,10 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
     return 0;
   }
 
-  /** Whether only the newest class may open the table, and all versions are those of classes. */
+  /**
+   * Returns whether only the newest class may open the table, and all versions are those of
+   * classes.
+   */
   public boolean isPlain() {
     return floor == versions.size();
   }
@@ -148,13 +151,15 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
 
   // --------------------------------------------------------------------------------- older classes
 
-  /** Whether a version is, or is merged on, that of a newer class than the given version. */
+  /**
+   * Returns whether a version is, or is merged on, that of a newer class than the given version.
+   */
   public boolean isNewer(int version, int than) {
     Origin o = origins.get(version - 1);
     return o.isClass() ? version > than : isNewer(o.writer, than) || isNewer(o.base, than);
   }
 
-  /** Whether a version is newer than a class; none is, if the class has no version yet. */
+  /** Returns whether a version is newer than a class; none is, if the class has no version yet. */
   public boolean isNewer(int version, Composite here) {
     int own = version(here);
     return own > 0 && isNewer(version, own);
@@ -229,7 +234,9 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
     return new Composite(all, Set.of());
   }
 
-  /** Whether the versions that a class needs to write over those of others are not too many. */
+  /**
+   * Returns whether the versions that a class needs to write over those of others are not too many.
+   */
   public boolean canMerge(int own) {
     int needed = 0;
     for (int v = 1; v <= versions.size(); v++) {

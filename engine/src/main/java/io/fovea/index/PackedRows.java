@@ -83,7 +83,7 @@ public final class PackedRows {
     return firstOrdinal;
   }
 
-  /** Whether rows of the given length have a fixed-length layout. */
+  /** Returns whether rows of the given length have a fixed-length layout. */
   boolean isFixed(int length) {
     for (int of : fixed) {
       if (of == length) {
@@ -98,7 +98,7 @@ public final class PackedRows {
     return Mem.getByte(row, off + length - 1) & 0xFF;
   }
 
-  /** Whether a complete row in the tree has the newest layout. */
+  /** Returns whether a complete row in the tree has the newest layout. */
   boolean isNewest(MemorySegment row, long off, int length) {
     return length > 0 && !isFixed(length) && Mem.getByte(row, off + length - 1) == number;
   }
@@ -163,7 +163,7 @@ public final class PackedRows {
     return n >= 0 && (length > bytes || bytes < layoutBytes || ends(prefix + n, length));
   }
 
-  /** Whether a row with {@code bytes} bytes of fields has the expected length. */
+  /** Returns whether a row with {@code bytes} bytes of fields has the expected length. */
   private boolean ends(int bytes, int length) {
     int n = bytes + 1;
     while (isFixed(n)) {

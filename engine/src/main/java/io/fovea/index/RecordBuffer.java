@@ -118,7 +118,7 @@ public final class RecordBuffer {
     return form;
   }
 
-  /** Whether every field can be changed in place. */
+  /** Returns whether every field can be changed in place. */
   public boolean isPlain() {
     return form == LegacyRowReader.AS_IT_IS;
   }
@@ -199,7 +199,7 @@ public final class RecordBuffer {
     return (word << 6) + Long.numberOfTrailingZeros(bits);
   }
 
-  /** Whether one of the fields in a bit set was changed. */
+  /** Returns whether one of the fields in a bit set was changed. */
   public boolean changed(long[] of) {
     for (int i = 0; i < Math.min(of.length, dirty.length); i++) {
       if ((of[i] & dirty[i]) != 0) {

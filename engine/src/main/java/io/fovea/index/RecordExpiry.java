@@ -187,7 +187,7 @@ public final class RecordExpiry {
     return Math.max(0, clock.millis()) - afterMillis;
   }
 
-  /** Whether a record in memory form has expired. Does not count as a skip by a reader. */
+  /** Returns whether a record in memory form has expired. Does not count as a skip by a reader. */
   boolean isExpired(
       StatementContext statementContext, Tx t, MemorySegment record, long recordOff, int length) {
     return isExpired(
@@ -274,13 +274,16 @@ public final class RecordExpiry {
     return hides(statementContext, t, time(row, rowOff));
   }
 
-  /** Whether a record in memory form is hidden from a reader. */
+  /** Returns whether a record in memory form is hidden from a reader. */
   public boolean hides(
       StatementContext statementContext, Tx t, MemorySegment record, long recordOff, int length) {
     return hides(statementContext, t, time(statementContext, record, recordOff, length));
   }
 
-  /** Whether a stored record is hidden. If its length matches no layout, its reader reports it. */
+  /**
+   * Returns whether a stored record is hidden. If its length matches no layout, its reader reports
+   * it.
+   */
   public boolean hides(
       StatementContext statementContext,
       Tx t,
@@ -335,12 +338,15 @@ public final class RecordExpiry {
     };
   }
 
-  /** Whether an index is the index by time of this expiry of byte strings. */
+  /** Returns whether an index is the index by time of this expiry of byte strings. */
   public static boolean isBy(IndexCore index, Expiry.OfBytes expiry) {
     return index.maker instanceof TimeEntry e && e.by().offset() == expiry.offset();
   }
 
-  /** Whether an index belongs to an expiry of byte strings, and is created and dropped with it. */
+  /**
+   * Returns whether an index belongs to an expiry of byte strings, and is created and dropped with
+   * it.
+   */
   public static boolean isExpiryIndex(IndexCore index) {
     return index.maker instanceof TimeEntry;
   }
@@ -432,7 +438,7 @@ public final class RecordExpiry {
     }
   }
 
-  /** Whether the record of a key exists and is hidden from the transaction. */
+  /** Returns whether the record of a key exists and is hidden from the transaction. */
   public static boolean isHidden(
       StatementContext statementContext,
       Tx t,

@@ -82,14 +82,14 @@ public final class RepairPolicy {
   public RepairPolicy() {}
 
   /**
-   * Whether a key's entry belongs to the probe, given a good hash of the key. If so, the uses of
-   * its hint must be reported.
+   * Returns whether a key's entry belongs to the probe, given a good hash of the key. If so, the
+   * uses of its hint must be reported.
    */
   public static boolean probes(long hash) {
     return (hash & PROBE_MASK) == 0;
   }
 
-  /** Whether to repair a wrong hint, given a good hash of the record's key. */
+  /** Returns whether to repair a wrong hint, given a good hash of the record's key. */
   public boolean repairs(long hash) {
     return on || probes(hash);
   }

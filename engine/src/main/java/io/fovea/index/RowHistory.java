@@ -142,7 +142,7 @@ public record RowHistory(
     return fixed(old);
   }
 
-  /** Whether rows of the newest layout have a variable length. */
+  /** Returns whether rows of the newest layout have a variable length. */
   public boolean isPacked(Layout layout) {
     return layout.hasVariable() || fixed() < old.size();
   }

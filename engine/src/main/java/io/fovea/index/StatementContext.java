@@ -142,7 +142,7 @@ public final class StatementContext {
     }
   }
 
-  /** Whether a transaction of the calling thread owns this context. */
+  /** Returns whether a transaction of the calling thread owns this context. */
   public boolean isOwnedByCurrentThread() {
     return claimed && owner == Thread.currentThread().threadId();
   }
@@ -177,7 +177,9 @@ public final class StatementContext {
     REFUSED.setVolatile(this, true);
   }
 
-  /** Whether an operation is in progress. The closing thread calls it after a heavy fence. */
+  /**
+   * Returns whether an operation is in progress. The closing thread calls it after a heavy fence.
+   */
   public boolean busy() {
     return ((long) OPERATIONS.getAcquire(this) & 1) != 0;
   }

@@ -139,7 +139,7 @@ public final class TableCore {
     plainBytes = by == null ? storedBytes : -1;
   }
 
-  /** Whether a write has to maintain indexes, check expiry or pack the record. */
+  /** Returns whether a write has to maintain indexes, check expiry or pack the record. */
   public boolean maintains(IndexCore[] all) {
     return all.length > 0 || plainBytes < 0;
   }
@@ -160,7 +160,7 @@ public final class TableCore {
     }
   }
 
-  /** Whether a delete has to read the record. */
+  /** Returns whether a delete has to read the record. */
   public boolean deleteReadsRecord(IndexCore[] all) {
     return all.length > 0 || expiry != null;
   }
@@ -169,7 +169,7 @@ public final class TableCore {
     return old.packed;
   }
 
-  /** Whether all changed fields of a record of variable length can be written in place. */
+  /** Returns whether all changed fields of a record of variable length can be written in place. */
   public boolean patches(RecordBuffer record) {
     PackedRows packed = old.packed;
     return packed != null
@@ -177,7 +177,10 @@ public final class TableCore {
         && record.nextChanged(packed.firstOrdinal()) < 0;
   }
 
-  /** Whether a record of which {@code bytes} were read, not of {@link #plainBytes}, is hidden. */
+  /**
+   * Returns whether a record whose length is not {@link #plainBytes}, and of which {@code bytes}
+   * were read, is hidden.
+   */
   public boolean hides(
       StatementContext statementContext,
       Tx t,
@@ -198,14 +201,14 @@ public final class TableCore {
         : RecordExpiry.isHidden(statementContext, t, this, key, keyOff, keyLen);
   }
 
-  /** Whether an object or a byte string, read in full, is hidden. */
+  /** Returns whether an object or a byte string, read in full, is hidden. */
   public boolean hides(
       StatementContext statementContext, Tx t, MemorySegment value, long valueOff, int length) {
     RecordExpiry by = expiry;
     return by != null && by.hides(statementContext, t, value, valueOff, length);
   }
 
-  /** Whether a record of which only the length was read is visible. */
+  /** Returns whether a record of which only the length was read is visible. */
   public boolean shows(
       StatementContext statementContext,
       Tx t,
@@ -410,7 +413,7 @@ public final class TableCore {
     state = State.EVOLVED;
   }
 
-  /** Whether statements are refused, except those of the creating transaction. */
+  /** Returns whether statements are refused, except those of the creating transaction. */
   public boolean isRefused() {
     return state == State.EVOLVING || isDropped();
   }
@@ -425,7 +428,9 @@ public final class TableCore {
     }
   }
 
-  /** Whether the table is gone: dropped, never committed, or replaced by another version. */
+  /**
+   * Returns whether the table is gone: dropped, never committed, or replaced by another version.
+   */
   public boolean isDropped() {
     State s = state;
     return s == State.DROPPED || s == State.NOT_COMMITTED || s == State.EVOLVED;

@@ -26,7 +26,7 @@ import java.util.function.Supplier;
  * <p>The choice, and why it is not a better one, is logged as one line to {@code io.fovea.io}. A
  * database behaves the same on every kind of device.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */

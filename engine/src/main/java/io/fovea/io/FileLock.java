@@ -63,7 +63,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A reader that cannot create the lock file, lacking write access to the folder, holds only the
  * data file's lock.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */

@@ -17,7 +17,7 @@ import java.util.List;
  * platform can. If the data file is a link, the others are next to its target, so that one database
  * has one log by whichever name it is opened.
  *
- * <p>This class locks nothing; {@link FileLock} does. Any thread.
+ * <p>This class locks nothing; {@link FileLock} does. Safe for use by any thread.
  *
  * @since 0.1.0
  */

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * <p>So a database can be opened, recovered and inspected in full while nothing on disk changes. It
  * takes as much memory as is written, except for zeros.
  *
- * <p>The device below must not change. Any thread.
+ * <p>The device below must not change. Safe for use by any thread.
  *
  * @since 0.1.0
  */

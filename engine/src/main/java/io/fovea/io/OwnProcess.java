@@ -9,7 +9,8 @@ import java.nio.file.Path;
  * A process as text: its id, the boot of the system, and its start time in ticks since the boot.
  * Ids are reused by later processes; the three together are not.
  *
- * <p>If the system does not provide the other two, the text is the id alone. Any thread.
+ * <p>If the system does not provide the other two, the text is the id alone. Safe for use by any
+ * thread.
  */
 final class OwnProcess {
   private static final int START_FIELD = 19; // counted after the name: field 22 of proc(5)

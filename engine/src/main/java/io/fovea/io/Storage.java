@@ -4,7 +4,7 @@ package io.fovea.io;
  * The files of one database: the data file, and others whose names consist of its name and a
  * suffix.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  */
 public interface Storage {
   /** The file of pages. */

@@ -16,7 +16,7 @@ import java.util.stream.Stream;
  * Limits and policies of the kernel for the address space of a process. Each call asks the kernel,
  * which takes microseconds to milliseconds. Nothing is thrown on other systems.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */

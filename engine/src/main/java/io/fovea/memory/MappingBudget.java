@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * terminates. So rewiring stays far below that limit, and is skipped where it would exceed its
  * budget.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * beginning with {@link #beginIteration}, is within a {@code try}, whose handler logs with {@link
  * #logSafely}.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */

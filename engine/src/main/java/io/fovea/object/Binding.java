@@ -44,7 +44,7 @@ abstract sealed class Binding
   /** Returns the value, given as text, of a component in records that were written without it. */
   abstract @Nullable Object initial(String text);
 
-  /** Whether older records may lack a component that has no annotation. */
+  /** Returns whether older records may lack a component that has no annotation. */
   boolean hasInitial() {
     return false;
   }
@@ -64,7 +64,7 @@ abstract sealed class Binding
     return shape instanceof Maybe m ? m.of() : shape;
   }
 
-  /** Whether values are stored without a byte for null. */
+  /** Returns whether values are stored without a byte for null. */
   static boolean lacksPresenceByte(Shape shape) {
     return shape instanceof Scalar s && s.ordinal() <= Scalar.FLOAT64.ordinal();
   }

@@ -24,7 +24,9 @@ final class CodedBinding extends Binding {
     return of;
   }
 
-  /** Whether the order of the stored form is documented, so that it may be part of a key. */
+  /**
+   * Returns whether the order of the stored form is documented, so that it may be part of a key.
+   */
   boolean isOrdered() {
     return codec.ordered();
   }

@@ -95,7 +95,7 @@ public final class EntryKey {
     return null;
   }
 
-  /** Whether an enum is an older version of another with the same class. */
+  /** Returns whether an enum is an older version of another with the same class. */
   static boolean isBeginning(Shape here, Shape other) {
     return here instanceof Enumeration h
         && other instanceof Enumeration t

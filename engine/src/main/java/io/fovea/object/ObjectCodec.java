@@ -147,7 +147,7 @@ public final class ObjectCodec {
     return ObjectEntries.components(shape(), path);
   }
 
-  /** Whether records contain their keys. */
+  /** Returns whether records contain their keys. */
   public boolean hasId() {
     return id != null;
   }

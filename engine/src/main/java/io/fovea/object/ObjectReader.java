@@ -74,7 +74,7 @@ public final class ObjectReader {
     key = of;
   }
 
-  /** Whether all bytes have been read. */
+  /** Returns whether all bytes have been read. */
   public boolean isAtEnd() {
     return at == end;
   }

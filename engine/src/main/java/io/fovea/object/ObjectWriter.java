@@ -65,7 +65,7 @@ public final class ObjectWriter {
     return bytes;
   }
 
-  /** Whether two writers have written the same bytes. */
+  /** Returns whether two writers have written the same bytes. */
   public boolean equalTo(ObjectWriter other) {
     return Arrays.equals(bytes, 0, at, other.bytes, 0, other.at);
   }

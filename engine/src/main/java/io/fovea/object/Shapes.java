@@ -211,7 +211,7 @@ public final class Shapes {
     return file;
   }
 
-  /** Whether {@link #renamed} has found no component of the class for a component. */
+  /** Returns whether {@link #renamed} has found no component of the class for a component. */
   public static boolean isUnknown(Component component) {
     return component.name().startsWith(UNKNOWN);
   }

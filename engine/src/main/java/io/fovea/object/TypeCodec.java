@@ -66,7 +66,7 @@ public record TypeCodec(
     Objects.requireNonNull(decode, "decode");
   }
 
-  /** Whether values of a type are stored without a codec. */
+  /** Returns whether values of a type are stored without a codec. */
   public static boolean isScalar(Class<?> type) {
     return ScalarBinding.of(type) != null;
   }

@@ -60,7 +60,7 @@ import java.util.TreeMap;
  * bytes of log. If there are many, the pass skips the pages of the rest of the group, and {@link
  * #applyDeferred} handles them once the log is open. Nothing else in the pass depends on them.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 final class Analysis implements StructureRecord.Visitor {
   private static final long PID_MIN = Superblock.CATALOG_ROOT_PID;

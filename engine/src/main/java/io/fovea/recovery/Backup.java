@@ -76,7 +76,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Damage</b> is never copied: each page is checked as it is read ({@link BackupPages}), even
  * if it is left out, and the log is read before it is copied.
  *
- * <p>Memory: two buffers of 1 MiB and a bit per page. One thread.
+ * <p>Memory: two buffers of 1 MiB and a bit per page. Used by one thread.
  */
 public final class Backup implements AutoCloseable {
   /** The number of bytes read at a time. */

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * damaged, and zeros are accepted anywhere, as a page that is not yet written and whose changes are
  * in the log. Verifying the copy finds pages lost by the device.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 final class BackupPages {
   /** How often a page that fails its check is read before the pool is asked. */

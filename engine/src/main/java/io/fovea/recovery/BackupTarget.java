@@ -11,7 +11,7 @@ import java.io.IOException;
  *   close()    without finish before it: nothing remains
  * </pre>
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 interface BackupTarget extends AutoCloseable {
   /** Begins a file of a known length. */

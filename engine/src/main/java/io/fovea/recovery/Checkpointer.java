@@ -260,7 +260,7 @@ public final class Checkpointer implements AutoCloseable {
 
   /**
    * Logs the record counts of trees, when a file that was closed is changed again. The catalog's
-   * counts become invalid once a close has begun to rewrite them. Any thread.
+   * counts become invalid once a close has begun to rewrite them. Safe for use by any thread.
    *
    * @param redo the position where replay begins
    */

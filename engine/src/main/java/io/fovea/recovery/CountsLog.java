@@ -27,7 +27,7 @@ import java.util.function.Supplier;
  * that it may free. A recovery without a record that reaches back to its redo point reports the
  * counts as unknown ({@link CountsReplay}).
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  */
 final class CountsLog {
   private static final System.Logger LOG = System.getLogger("io.fovea");

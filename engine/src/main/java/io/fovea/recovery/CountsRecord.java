@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * others. Contexts without a commit after <i>from</i> are omitted. If the trees do not fit, there
  * are several records, each valid on its own.
  *
- * <p>An instance reads one record after the other, and validates each. One thread.
+ * <p>An instance reads one record after the other, and validates each. Used by one thread.
  */
 public final class CountsRecord {
   static final int HEADER = 16;

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * is not valid after a later checkpoint that had no space for one. The counts of a tree are unknown
  * if the file is from an earlier version or its log was full: its records are counted on demand.
  *
- * <p>One thread at a time.
+ * <p>Used by one thread at a time.
  */
 final class CountsReplay {
   /** The counts of a tree. */

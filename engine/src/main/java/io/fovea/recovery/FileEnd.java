@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * Shortens the data file, for checkpoints and a close: cuts off free pages at its end, and
  * truncates the file once the superblock that allows it is durable.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  *
  * @since 0.1.0
  */

@@ -27,7 +27,7 @@ import java.lang.foreign.MemorySegment;
  * <p><b>Cost.</b> The log is read twice, the second time mostly from the system's cache or, with
  * direct reads, in sequential pieces of a few MiB.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
   /** The number of groups being read concurrently. */

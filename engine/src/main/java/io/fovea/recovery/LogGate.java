@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * durable. Otherwise a power loss could leave pages with changes of a transaction that the log does
  * not have. {@link Analysis} keeps their number below that of the frames.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  */
 public final class LogGate implements PoolLog {
   private volatile @Nullable Log log;

@@ -11,7 +11,7 @@ import java.util.ArrayDeque;
  * </pre>
  *
  * <p>Samples are taken from time to time; between two of them the lower one is used, so the space
- * after a position is never underestimated. One thread.
+ * after a position is never underestimated. Used by one thread.
  */
 final class LogSpaceAccounting {
   private record Sample(long lsn, long written) {}

@@ -2,7 +2,7 @@ package io.fovea.recovery;
 
 /**
  * A set of page ids below a limit, with a bit per page. It is read as extents: runs of consecutive
- * pages, in ascending order. One thread.
+ * pages, in ascending order. Used by one thread.
  */
 final class PageBits {
   private final long[] words;

@@ -15,7 +15,7 @@ import java.util.function.Consumer;
  * Reads a data file from beginning to end, without following references: checks each page on its
  * own, and adds up their contents.
  *
- * <p>For a file that is not being written. One thread.
+ * <p>For a file that is not being written. Used by one thread.
  */
 public final class PageScan {
   private static final int CHUNK_BYTES = 1 << 20;

@@ -8,7 +8,7 @@ import java.util.Arrays;
  * in two arrays without objects, since a log may name millions of pages. The arrays are at most
  * half full until they have reached their maximum length, and then up to 15/16 full.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 final class PidMap {
   /** The result of {@link #get} and {@link #remove} for a missing id. */

@@ -2,7 +2,7 @@ package io.fovea.recovery;
 
 import java.lang.System.Logger.Level;
 
-/** Logs the progress of a long recovery from time to time. One thread. */
+/** Logs the progress of a long recovery from time to time. Used by one thread. */
 final class Progress {
   private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final long EVERY_NANOS = 5_000_000_000L;

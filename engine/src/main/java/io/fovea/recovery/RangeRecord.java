@@ -23,7 +23,7 @@ import java.lang.foreign.MemorySegment;
  * <i>ends</i>: 0 means that there is a lower end, 1 that it is inclusive; 2 and 3 mean the same for
  * the upper end. A missing end has length 0.
  *
- * <p>An instance reads one record after the other, and validates each. One thread.
+ * <p>An instance reads one record after the other, and validates each. Used by one thread.
  */
 public final class RangeRecord {
   private static final int HEADER = 20;

@@ -4,7 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The known record counts of trees. One thread at a time. */
+/** The known record counts of trees. Used by one thread at a time. */
 public final class RecoveredRowCounts {
   /**
    * The counts of a tree.

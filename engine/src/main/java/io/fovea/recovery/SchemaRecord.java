@@ -23,7 +23,7 @@ import java.lang.foreign.MemorySegment;
  * all are free. Adopted and released pages are those of the catalog's long values, as in a commit.
  *
  * <p>An instance reads one record after the other, and validates each: counts are checked against
- * the body's length. One thread.
+ * the body's length. Used by one thread.
  */
 public final class SchemaRecord {
   /** The size of the header before the ids of published trees. */

@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A checkpoint is made without a list if writing one would have to wait for the catalog's lock,
  * whose holder may wait for a checkpoint, or for space in a full log.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  */
 public final class TablesLog {
   private static final System.Logger LOG = System.getLogger("io.fovea");

@@ -25,7 +25,7 @@ final class Scratch {
     this.limitBytes = Math.min(limitBytes, Integer.MAX_VALUE - 8);
   }
 
-  /** The current segment; an {@link #allocate} may replace it. */
+  /** Returns the current segment; an {@link #allocate} may replace it. */
   MemorySegment segment() {
     return segment;
   }

@@ -67,7 +67,7 @@ final class Sto {
     Timestamps timestamps = c.timestamps;
     long word = timestamps.word(slot);
     if (TidWord.isLocked(word)) {
-      // An own lock: checked when it was taken, and no other transaction changes the item.
+      // Its own lock: checked when it was taken, and no other transaction changes the item.
       return c.locked.contains(slot) ? 0 : word;
     }
     if (TidWord.wts(word) > c.timestamp) {

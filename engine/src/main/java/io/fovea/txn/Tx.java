@@ -605,9 +605,9 @@ public final class Tx {
   }
 
   /**
-   * Searches for a key, without own writes and without a read-set entry: the result is a hint, for
-   * callers that verify it. Returns the length of the value; negative if {@link #get} has to be
-   * used. {@code position} receives the location of the key, or where it would be.
+   * Searches for a key, ignoring this transaction's writes and adding no read-set entry: the result
+   * is a hint, for callers that verify it. Returns the length of the value; negative if {@link
+   * #get} has to be used. {@code position} receives the location of the key, or where it would be.
    */
   public int peek(
       BTree tree,

@@ -64,7 +64,7 @@ public final class TxScan extends ScanBatches {
   /** Whether {@link #next} may continue: the scan is open, not reversed, and not at its end. */
   private boolean ready;
 
-  /** Whether the current record is an own write, in the write set's memory. */
+  /** Whether this transaction wrote the current record, which is then in the write set's memory. */
   private boolean owned;
 
   private boolean keysOnly;
@@ -159,8 +159,8 @@ public final class TxScan extends ScanBatches {
 
   /**
    * Prepares the scan for deletes of its records, before the first {@link #next}: nothing else is
-   * written in the interval while it is open, so own writes are collected only once. Without {@code
-   * values}, long ones are not read, and patches not applied.
+   * written in the interval while it is open, so the transaction's writes are collected only once.
+   * Without {@code values}, long ones are not read, and patches not applied.
    */
   public void prepareForDeletes(boolean values) {
     keysOnly = !values;
@@ -174,7 +174,7 @@ public final class TxScan extends ScanBatches {
         bounds, 0, lowLength, lowInclusive, bounds, keyBytesMax, highLength, highInclusive);
   }
 
-  /** Collects the own writes ahead of the current record, or of the start. */
+  /** Collects the transaction's writes ahead of the current record, or of the start. */
   private void collectOwn() {
     if (keyLength < 0) {
       own.collect(writes, this, bounds, start, startLength, startInclusive);
@@ -335,7 +335,7 @@ public final class TxScan extends ScanBatches {
         patch(writes, w);
         return true;
       }
-      // Deleted by this transaction; PUT and INSERT are in the list of own writes.
+      // Deleted by this transaction; PUT and INSERT are in the list of its writes.
     }
   }
 
@@ -433,8 +433,8 @@ public final class TxScan extends ScanBatches {
   // ---------------------------------------------------------------- the current record
 
   /**
-   * Returns the segment of the key, valid until the next call of any method. That of an own write
-   * moves when the transaction writes.
+   * Returns the segment of the key, valid until the next call of any method. If this transaction
+   * wrote the record, it moves with the next write.
    */
   public MemorySegment keySegment() {
     return owned ? writes.scratch.segment() : keySegment;
@@ -466,7 +466,10 @@ public final class TxScan extends ScanBatches {
     return valueLength;
   }
 
-  /** Returns the record's handle in the read set, for {@link Tx#patch}; -1 for an own write. */
+  /**
+   * Returns the record's handle in the read set, for {@link Tx#patch}; -1 if this transaction wrote
+   * it.
+   */
   public int handle() {
     return handle;
   }

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * <p>If a read begins where the last one ended, nothing is read twice. Otherwise the group headers
  * of the segment are visited, starting at its first group.
  *
- * <p>One thread at a time.
+ * <p>Used by one thread at a time.
  */
 public final class DurableRecords implements AutoCloseable {
   private static final int LITTLE = 64 << 10;

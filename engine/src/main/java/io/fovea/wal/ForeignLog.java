@@ -43,7 +43,7 @@ import org.jspecify.annotations.Nullable;
  * <p>So damage may mean that the reader was too slow. The caller then calls {@link #update} again
  * and takes the start of the log from the superblock. Anything read without damage is correct.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 public final class ForeignLog implements DurableLog {
   private final BlockDevice device;

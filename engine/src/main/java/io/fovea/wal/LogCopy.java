@@ -29,7 +29,7 @@ import java.util.UUID;
  * start at or after {@code to}, and in place of any {@link Watermark} of the source beyond the end
  * of the copy.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 public final class LogCopy {
   /** Receives the bytes of the copy, from beginning to end. */

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * Reads a log from a position to its end. One thread.
+ * Reads a log from a position to its end. Used by one thread.
  *
  * <pre>
  *   segments by number    │ 5: from 4096 │ 6: from 70000 │ 7: from 70000 │ 9: from 91000

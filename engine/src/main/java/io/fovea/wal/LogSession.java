@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Forbidden: a redo point above a record whose change is in no page on the device. This requires
  * S1 to precede S2 for all observers, hence the sequentially consistent accesses.
  *
- * <p>One thread at a time.
+ * <p>Used by one thread at a time.
  */
 public final class LogSession {
   /** The session of a database without a log. */
@@ -199,7 +199,9 @@ public final class LogSession {
     }
   }
 
-  /** Returns the long operation that holds back the redo point, or null. Any thread. */
+  /**
+   * Returns the long operation that holds back the redo point, or null. Safe for use by any thread.
+   */
   @Nullable Holder holder() {
     return holder;
   }

@@ -3,7 +3,7 @@ package io.fovea.wal;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/** The segments of a log that is open in this process. Any thread. */
+/** The segments of a log that is open in this process. Safe for use by any thread. */
 record OwnSegments(Log log, SegmentFile file) implements LogSegments {
   @Override
   public UUID database() {

@@ -178,7 +178,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Makes a slot at the end of the file; returns -1 if stopped. One thread at a time. */
+  /** Makes a slot at the end of the file; returns -1 if stopped. Used by one thread at a time. */
   int make(SlotFile.Stop stop) {
     int slot = count;
     if (!file.make(slot, stop)) {
@@ -298,7 +298,9 @@ final class SegmentSlots {
     return Math.min(kept, Math.max(SLOTS_MIN, space.least()) + followed);
   }
 
-  /** Returns whether the file has more slots than that of an idle log. Any thread. */
+  /**
+   * Returns whether the file has more slots than that of an idle log. Safe for use by any thread.
+   */
   boolean isLarge() {
     lock.lock();
     try {
@@ -308,7 +310,7 @@ final class SegmentSlots {
     }
   }
 
-  /** From now on, keeps only the slots that an idle log needs. Any thread. */
+  /** From now on, keeps only the slots that an idle log needs. Safe for use by any thread. */
   void trimIdle() {
     lock.lock();
     try {
@@ -490,7 +492,7 @@ final class SegmentSlots {
 
   /**
    * Returns whether the current segment is what keeps the file too large, and there is a free slot
-   * nearer to its start, in which the writer continues. Any thread.
+   * nearer to its start, in which the writer continues. Safe for use by any thread.
    */
   boolean blocksTruncation() {
     return blocksTruncation;

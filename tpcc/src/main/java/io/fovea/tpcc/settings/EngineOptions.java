@@ -80,7 +80,7 @@ public class EngineOptions {
       names = "--reads",
       paramLabel = "N",
       description =
-          "most concurrent page reads of a thread in a batch of lookups, 1 to 64 (default: 64)")
+          "maximum concurrent page reads of a thread in a batch of lookups, 1 to 64 (default: 64)")
   private int reads = Options.defaults().device().maxInFlightReads();
 
   @Option(
@@ -188,7 +188,7 @@ public class EngineOptions {
       paramLabel = "SIZE",
       converter = SizeConverter.class,
       description =
-          "most log to read at recovery; a smaller value means more checkpoints (default:"
+          "limit on the log read by recovery; a smaller value means more checkpoints (default:"
               + " 512m)")
   public Long log;
 

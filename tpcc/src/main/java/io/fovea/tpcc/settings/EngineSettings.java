@@ -15,7 +15,7 @@ import io.fovea.tpcc.bench.JsonReport;
 /**
  * The effective options of a database, common to all subcommands.
  *
- * @param logBytes the most log to read at recovery
+ * @param logBytes the limit on the log read by recovery
  * @param bufferBytes the size of the buffer pool
  * @param io ignored for a database in memory
  * @param sketchBytes the initial size of a sketch or cache of timestamps

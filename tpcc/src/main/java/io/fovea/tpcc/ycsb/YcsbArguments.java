@@ -110,7 +110,7 @@ final class YcsbArguments {
     @Option(
         names = "--retries",
         paramLabel = "N",
-        description = "most retries of an aborted transaction (default: 5)")
+        description = "maximum number of retries of an aborted transaction (default: 5)")
     int retries = DEFAULT_RETRIES;
 
     @Option(
