@@ -36,7 +36,7 @@ import java.util.concurrent.atomic.LongAdder;
  * <ol>
  *   <li>A member below its fair share, an equal part of the limit, gets frames from members above
  *       theirs, in use or not: they evict the victims that their replacement policy proposes.
- *   <li>Any other member gets frames that others have not used for a second or more.
+ *   <li>Any other member gets frames left unused by others for a second or more.
  * </ol>
  *
  * <p>A member that has been asked to return frames takes no free ones, and while a member below its

@@ -228,7 +228,7 @@ public final class Backup implements AutoCloseable {
    * @param device the pages
    * @param pool the same pages in memory, for pages that cannot be read from the device
    * @param superblock the copy's superblock: it says that the copy is clean
-   * @param unchanged whether the file has not changed since it was closed with a log
+   * @param unchanged whether the file is as its last close with a log left it
    */
   public Result copyOffline(
       BlockDevice device, BufferPool pool, Superblock superblock, boolean unchanged) {
