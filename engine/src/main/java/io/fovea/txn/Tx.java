@@ -421,7 +421,7 @@ public final class Tx {
   public void lockForUpdate(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     if (!life.isReadOnly()) {
       life.operation();
-      concurrencyControl.lockForUpdate(Items.of(tree, key, keyOffset, keyLength));
+      concurrencyControl.lockForUpdate(tree.keyHash(key, keyOffset, keyLength));
     }
   }
 

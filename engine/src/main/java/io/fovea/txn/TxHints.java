@@ -85,7 +85,7 @@ final class TxHints {
       Position hint) {
     life.operation();
     hinted = NOT_ASKED;
-    long item = Items.of(tree, key, keyOffset, keyLength);
+    long item = tree.keyHash(key, keyOffset, keyLength);
     int w = work.writes.find(tree, item, key, keyOffset, keyLength);
     if (w >= 0) {
       return reader.getOwn(w, item, key, keyOffset, out, outOffset, cap);
@@ -133,7 +133,7 @@ final class TxHints {
       int cap,
       Position position) {
     Position p = work.position;
-    long item = Items.of(tree, key, keyOffset, keyLength);
+    long item = tree.keyHash(key, keyOffset, keyLength);
     boolean right = locations.find(tree, item, key, keyOffset, keyLength, p, cap);
     int length = peekAt(tree, p, out, outOffset, cap, position);
     if (!right) {
@@ -162,7 +162,7 @@ final class TxHints {
   }
 
   void locationOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
-    long item = Items.of(tree, key, keyOffset, keyLength);
+    long item = tree.keyHash(key, keyOffset, keyLength);
     int w = work.writes.find(tree, item, key, keyOffset, keyLength);
     int handle = w >= 0 ? work.writes.handle(w) : work.reads.find(item);
     if (handle >= 0) {

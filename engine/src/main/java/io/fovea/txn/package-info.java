@@ -21,7 +21,7 @@
  *   OwnWrites        own writes ahead of a scan
  *   Commit           the steps of a commit               CommitAppender   its log records
  *   ConcurrencyControl  the protocol                     Workspace        read set, write set
- *   TxLife           checks and waits                    Items            hashes of keys and gaps
+ *   TxLife           checks and waits
  *   --- the protocols
  *   TicToc, Silo, Sto, Mvto, TwoPhaseLocking, Occ, PessimisticLocking
  *   --- what all transactions share

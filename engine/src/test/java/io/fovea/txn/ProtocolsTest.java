@@ -113,12 +113,12 @@ class ProtocolsTest {
         Timestamps t = f.engine.timestamps();
         t.enter(0);
         for (BTree tree : f.trees) {
-          unlocked(t, Items.atEnd(tree));
+          unlocked(t, tree.endHash());
           for (char k = 'a'; k <= 'z'; k++) {
-            unlocked(t, Items.of(tree, TxFixture.bytes("" + k), 0, 1));
+            unlocked(t, tree.keyHash(TxFixture.bytes("" + k), 0, 1));
           }
           for (String k : more) {
-            unlocked(t, Items.of(tree, TxFixture.bytes(k), 0, TxFixture.length(k)));
+            unlocked(t, tree.keyHash(TxFixture.bytes(k), 0, TxFixture.length(k)));
           }
         }
         t.exit(0);
