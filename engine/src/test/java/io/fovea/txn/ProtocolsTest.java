@@ -105,8 +105,8 @@ class ProtocolsTest {
   /** Checks that everything can be used, so no lock is left. */
   static void atRest(TxFixture f, String... more) {
     assertEquals(0, f.engine.active());
-    ProtocolMemory memory = f.engine.protocolMemory();
-    switch (f.engine.config().protocol()) {
+    ProtocolMemory memory = f.engine.shared.protocolMemory;
+    switch (f.engine.shared.config.protocol()) {
       case TWO_PHASE_LOCKING -> assertEquals(0, memory.locks.held());
       case OCC -> assertFalse(memory.history.locked());
       case TICTOC, SILO, STO, MVTO -> {

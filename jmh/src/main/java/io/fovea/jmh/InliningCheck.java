@@ -70,7 +70,7 @@ public final class InliningCheck {
           "io.fovea.txn.ReadSet.add",
           "io.fovea.txn.WriteSet.find",
           "io.fovea.txn.Timestamps.pin",
-          "io.fovea.txn.Pins.hold",
+          "io.fovea.txn.Timestamps.hold",
           "io.fovea.txn.Timestamps.word",
           "io.fovea.txn.Timestamps.extend",
           "io.fovea.btree.BTree.keyHash",
