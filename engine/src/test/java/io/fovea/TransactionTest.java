@@ -24,6 +24,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import io.fovea.txn.TestLocks;
 import io.fovea.txn.Tx;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -376,14 +377,14 @@ class TransactionTest {
           tx -> {
             read.accept(tx);
             read.accept(tx);
-            assertEquals(1, db.store().engine().heldUpdateLocks());
+            assertEquals(1, TestLocks.updateLocks(db.store().engine()));
           });
-      assertEquals(0, db.store().engine().heldUpdateLocks());
+      assertEquals(0, TestLocks.updateLocks(db.store().engine()));
     }
     db.read(
         tx -> {
           reads.forEach(read -> read.accept(tx));
-          assertEquals(0, db.store().engine().heldUpdateLocks());
+          assertEquals(0, TestLocks.updateLocks(db.store().engine()));
           return 0;
         });
   }

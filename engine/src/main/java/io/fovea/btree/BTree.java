@@ -7,7 +7,9 @@ import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
+import io.fovea.memory.Hash;
 import io.fovea.memory.LongList;
+import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -27,15 +29,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   BTree  ─►  LeafWriter ─► Splitter, Merger      record and structure changes
- *          ─►  PointReads                          reads of one key
  *          ─►  LongValues                          values that no leaf can hold
  *          ─►  Successor                           the next key
  *                    all of them  ─►  Descent      from the root to a node
  * </pre>
  *
- * <p>This class is the facade: it checks arguments and documents the contract of each operation.
- * {@link LeafScan}, {@link LeafRun}, {@link Lookahead}, {@link HintedLeaf}, {@link BulkLoader},
- * {@link TreeDrop} and {@link TreeVerifier} work on a tree from outside.
+ * <p>This class reads the values of keys, checks arguments and documents the contract of each
+ * operation. {@link LeafScan}, {@link LeafRun}, {@link Lookahead}, {@link HintedLeaf}, {@link
+ * BulkLoader}, {@link TreeDrop} and {@link TreeVerifier} work on a tree from outside.
  *
  * <h2>Contract</h2>
  *
@@ -52,9 +53,12 @@ public final class BTree {
   private final BufferPool pool;
   private final int pageSize;
   private final int treeId;
+
+  /** Distinguishes the keys of this tree from those of other trees. */
+  private final long hashSeed;
+
   private final TreeScratch.Stock scratches;
   private final Descent descent;
-  private final PointReads reads;
   private final LongValues longs;
   private final LeafWriter writer;
   private final TreeCounts counts;
@@ -70,11 +74,11 @@ public final class BTree {
     this.pool = pool;
     this.pageSize = pool.pageSize();
     this.treeId = treeId;
+    this.hashSeed = treeId * 0x9E37_79B9_7F4A_7C15L;
     this.scratches = new TreeScratch.Stock(pageSize, pool.memory());
     this.descent = new Descent(pool, treeId, rootPid);
-    this.reads = new PointReads(descent);
     this.longs = new LongValues(pool, treeId, mayHoldLong);
-    this.writer = new LeafWriter(descent, reads, longs, scratches);
+    this.writer = new LeafWriter(descent, scratches);
     this.counts = new TreeCounts(!mayHoldLong); // an opened tree may contain records
   }
 
@@ -179,6 +183,21 @@ public final class BTree {
     return treeId;
   }
 
+  /**
+   * Returns the hash by which transactions and the {@link KeyLocationCache} identify a key of this
+   * tree, also together with the gap below it. Never 0; two keys may share a hash.
+   */
+  public long keyHash(MemorySegment key, long offset, int length) {
+    return Hash.hash(hashSeed, key, offset, length);
+  }
+
+  /** Returns the hash by which transactions identify the gap above the last key. */
+  public long endHash() {
+    long h = hashSeed ^ 0x5851_F42D_4C95_7F2DL;
+    h = (h ^ (h >>> 32)) * 0xD6E8_FEB8_6659_FD93L;
+    return h | 1;
+  }
+
   /** Returns the record counts. Commits maintain them; the methods of this class do not. */
   public TreeCounts counts() {
     return counts;
@@ -232,7 +251,7 @@ public final class BTree {
    * if its fences bracket the key, then a descent.
    */
   public void locate(MemorySegment key, long off, int len, Position p) {
-    reads.locate(key, off, len, p);
+    descent.locate(key, off, len, p);
   }
 
   /** Returns whether everything read through a position so far is consistent. */
@@ -245,7 +264,18 @@ public final class BTree {
    * afterwards.
    */
   public int valueLength(Position p) {
-    return reads.valueLength(p);
+    MemorySegment s = pool.pages();
+    long base = pool.base(p.frame);
+    try {
+      long slot = BTreeNode.leafSlot(s, base, p.slot);
+      int field = BTreeNode.field(s, base, pageSize, slot);
+      return field != BTreeNode.OVERFLOW
+          ? field
+          : OverflowChain.stubLength(s, BTreeNode.valueAt(base, pageSize, slot));
+    } catch (IndexOutOfBoundsException e) {
+      TreeDamage.requireTorn(pool, p.frame, p.version, p.pid, s, 0, 0, e);
+      return 0;
+    }
   }
 
   /**
@@ -254,20 +284,42 @@ public final class BTree {
    * true afterwards.
    */
   public int copyValue(Position p, MemorySegment dst, long dstOff, int cap) {
-    return reads.copyValue(p, dst, dstOff, cap);
+    MemorySegment s = pool.pages();
+    long base = pool.base(p.frame);
+    try {
+      long slot = BTreeNode.leafSlot(s, base, p.slot);
+      int field = BTreeNode.field(s, base, pageSize, slot);
+      if (field == BTreeNode.OVERFLOW) {
+        return copyLong(p, BTreeNode.valueAt(base, pageSize, slot), dst, dstOff, cap);
+      }
+      long at = BTreeNode.valueAt(base, pageSize, slot);
+      requireInside(base, at, field);
+      Mem.copy(s, at, dst, dstOff, Math.min(field, cap));
+      return field;
+    } catch (IndexOutOfBoundsException e) {
+      TreeDamage.requireTorn(pool, p.frame, p.version, p.pid, dst, dstOff, cap, e);
+      return -1;
+    }
   }
 
-  /**
-   * Like {@link #find}, but keeps a shared latch on the leaf, so that {@link #valid} cannot fail
-   * until {@link #releaseShared}: for a reader that writers keep disturbing. Meanwhile the thread
-   * must not wait for anything, and may call only {@link #valueLength}, {@link #valid} and {@link
-   * #copyValue} of an inline value.
-   */
-  public void findShared(MemorySegment key, long off, int len, Position p) {
-    descent.findShared(key, off, len, false, p);
+  /** Checks that a value ends within its page. */
+  private void requireInside(long base, long at, int bytes) {
+    if (at + bytes > base + pageSize) {
+      throw new NodeDamage("end of a value in a leaf", pageSize, at + bytes - base);
+    }
   }
 
-  /** Releases the latch of {@link #findShared}. */
+  private int copyLong(Position p, long stubAt, MemorySegment dst, long dstOff, int cap) {
+    long pid = OverflowChain.stubPid(pool.pages(), stubAt);
+    long said = Mem.getLong(pool.pages(), stubAt + 8);
+    int length = OverflowChain.stubLength(pool.pages(), stubAt);
+    if (said != length || length <= BTreeNode.inlineMax(pageSize)) {
+      throw new NodeDamage("length of a long value in a leaf", OverflowChain.VALUE_BYTES_MAX, said);
+    }
+    return OverflowChain.read(pool, treeId, p, pid, length, dst, dstOff, cap) ? length : -1;
+  }
+
+  /** Releases the shared latch of the leaf. */
   public void releaseShared(Position p) {
     pool.releaseShared(p.frame);
   }
@@ -282,51 +334,18 @@ public final class BTree {
    * @return false if there is no key above
    */
   public boolean successor(MemorySegment key, long off, int len, Position p, KeyBuffer out) {
-    return Successor.find(descent, reads, scratches, key, off, len, p, out);
+    return Successor.find(descent, scratches, key, off, len, p, out);
   }
 
   // -------------------------------------------------------------------------------------- writes
 
-  // With a log, the caller appends the record of a change first; LogSession.position names it. The
-  // pages of long values are in that record, too. So methods that write and free chains themselves
-  // require that there is no log; with a log, use the methods that leave the chains to the caller.
-
-  /**
-   * Sets the value of a key. With a log, neither the old nor the new value may be long.
-   *
-   * @return true if the key was absent
-   * @throws IllegalStateException if there is a log and a chain would be needed or freed; nothing
-   *     has changed
-   * @throws KeyTooLargeException if the key is longer than {@link #maxKeySize}
-   * @throws ValueTooLargeException if the value is longer than {@link #maxValueSize}
-   */
-  public boolean upsert(
-      MemorySegment key,
-      long off,
-      int len,
-      MemorySegment value,
-      long vOff,
-      int vLen,
-      Position p,
-      LogSession log) {
-    check(key, off, len, value, vOff, vLen);
-    return writer.upsert(key, off, len, value, vOff, vLen, p, log);
-  }
-
-  /**
-   * Removes a key. With a log, its value must not be long.
-   *
-   * @return false if it was absent
-   * @throws IllegalStateException if there is a log and a chain would be freed; nothing has changed
-   */
-  public boolean delete(MemorySegment key, long off, int len, Position p, LogSession log) {
-    check(key, off, len, key, off, 0);
-    return writer.delete(key, off, len, false, true, p, log);
-  }
+  // The caller appends the record of a change first; LogSession.position names it. The pages of
+  // long
+  // values are in that record, too, so the caller also writes and frees the chains.
 
   /**
    * Overwrites value bytes starting at {@code at}. Returns false and changes nothing if the key is
-   * absent, if the value is too short, or if the value is long and there is a log.
+   * absent, or if the value is too short or long.
    */
   public boolean patch(
       MemorySegment key,
@@ -384,7 +403,33 @@ public final class BTree {
    * meanwhile. Returns the length of the value, or -1 if the key is absent or its value is inline.
    */
   public int chain(MemorySegment key, long off, int len, Position p, LongList pids) {
-    return reads.chain(key, off, len, p, pids);
+    MemorySegment s = pool.pages();
+    for (int i = 0; ; i++) {
+      locate(key, off, len, p);
+      long first = 0;
+      int length = -1;
+      if (p.found) {
+        long base = pool.base(p.frame);
+        try {
+          long slot = BTreeNode.leafSlot(s, base, p.slot);
+          if (BTreeNode.field(s, base, pageSize, slot) == BTreeNode.OVERFLOW) {
+            long at = BTreeNode.valueAt(base, pageSize, slot);
+            first = OverflowChain.stubPid(s, at);
+            length = OverflowChain.stubLength(s, at);
+          }
+        } catch (IndexOutOfBoundsException e) {
+          TreeDamage.requireTorn(pool, p.frame, p.version, p.pid, key, off, len, e);
+        }
+      }
+      if (valid(p)) {
+        if (length >= 0
+            && !OverflowChain.collect(pool, treeId, first, length, Long.MAX_VALUE, pids)) {
+          throw TreeDamage.of(pool, first, "pages of a long value", length, pids.size());
+        }
+        return length;
+      }
+      Pause.after(i);
+    }
   }
 
   /**
@@ -396,7 +441,7 @@ public final class BTree {
     check(key, off, len, key, off, 0);
     requireLong(length);
     longs.noteLong();
-    return writer.putStub(key, off, len, first, length, p, log) < 0;
+    return writer.putStub(key, off, len, first, length, p, log);
   }
 
   /**
@@ -416,7 +461,7 @@ public final class BTree {
     if (vLen > inlineMax()) {
       throw new IllegalArgumentException("A value of " + vLen + " bytes is too long for a leaf.");
     }
-    return writer.upsertInline(key, off, len, value, vOff, vLen, true, p, log);
+    return writer.upsertInline(key, off, len, value, vOff, vLen, p, log);
   }
 
   /**
@@ -426,7 +471,7 @@ public final class BTree {
   public boolean remove(
       MemorySegment key, long off, int len, boolean merge, Position p, LogSession log) {
     check(key, off, len, key, off, 0);
-    return writer.delete(key, off, len, true, merge, p, log);
+    return writer.delete(key, off, len, merge, p, log);
   }
 
   /**

@@ -296,6 +296,50 @@ final class Descent {
   }
 
   /**
+   * Finds a key, starting at a hint: the same slot of the unchanged leaf, then the same leaf if its
+   * fences bracket the key, then a descent.
+   */
+  void locate(MemorySegment key, long off, int len, Position p) {
+    if (p.frame < 0) {
+      descendTo(key, off, len, false, 0, p);
+      return;
+    }
+    p.hintsTried++;
+    if (!locateAtHint(key, off, len, p)) {
+      p.hintsStale++;
+      descendTo(key, off, len, false, 0, p);
+    }
+  }
+
+  private boolean locateAtHint(MemorySegment key, long off, int len, Position p) {
+    long pid = p.pid;
+    int frame = p.frame;
+    long version = pool.optimistic(frame, pid);
+    if (version == RESTART) {
+      // The page may have moved to its preferred frame since.
+      frame = pool.predict(pid);
+      version = pool.optimistic(frame, pid);
+      if (version == RESTART) {
+        return false;
+      }
+    }
+    try {
+      p.pageAccesses++;
+      int hint = version != p.version ? -1 : p.found ? p.slot : NodeSearch.absent(p.slot);
+      long base = (long) frame << pageShift;
+      int slot = NodeSearch.searchHinted(pages, base, pageSize, treeId, hint, key, off, len);
+      if (slot < 0) {
+        return false;
+      }
+      p.set(frame, version, pid, slot >>> 1, (slot & 1) != 0);
+      return pool.validate(frame, version);
+    } catch (IndexOutOfBoundsException e) {
+      TreeDamage.requireTorn(pool, frame, version, pid, key, off, len, e);
+      return false;
+    }
+  }
+
+  /**
    * Descends with one shared latch at a time. The tree may change between two latches, so each node
    * must be of this tree and the expected level, with fences that bracket the key. A wrong node is
    * damaged if its parent is unchanged; so is a wrong root, since the root id is checked under its

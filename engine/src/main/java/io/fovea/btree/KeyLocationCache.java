@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * each level.
  *
  * <pre>
- *   2^k sets of one line, 8 ways         set: low bits of the key's hash ({@link KeyHash})
+ *   2^k sets of one line, 8 ways         set: low bits of the key's hash ({@link BTree#keyHash})
  *
  *   way   63    54  53  52    47 46   38 37        0
  *       | tag 10 |seen| line   | slot  | page id   |     0: none.  tag: high bits of the hash
@@ -180,7 +180,7 @@ public final class KeyLocationCache {
   /**
    * Looks up a key at its cached location, else from the root, like {@link BTree#find}.
    *
-   * @param hash the {@link KeyHash} of the key
+   * @param hash the {@link BTree#keyHash} of the key
    * @param bytes the approximate length of the record
    * @return whether its location was known and right; if not, call {@link #cache} once the result
    *     is valid

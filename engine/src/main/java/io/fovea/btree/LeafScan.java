@@ -237,12 +237,6 @@ public final class LeafScan {
     return load();
   }
 
-  /** Copies again what follows a key of the current copy. Returns false if nothing follows it. */
-  public boolean reloadAfter(int slot) {
-    startAfter(slot);
-    return reload();
-  }
-
   /** Marks all keys up to the last one as returned. */
   private void startAfterLast() {
     startAfter(descending ? from : to - 1);
@@ -409,11 +403,6 @@ public final class LeafScan {
     return to;
   }
 
-  /** Returns the number of keys in range. */
-  public int count() {
-    return to - from;
-  }
-
   /** Sets a position to a slot of the copied leaf, as a hint for operations on its keys. */
   public void position(Position p, int slot) {
     p.set(leaf.frame, leaf.version, leaf.pid, slot, true);
@@ -429,11 +418,6 @@ public final class LeafScan {
     return page;
   }
 
-  /** Returns the length of the key of a slot. */
-  public int keyLength(int slot) {
-    return BTreeNode.keyLength(page, 0, pageSize, BTreeNode.leafSlot(page, 0, slot));
-  }
-
   /** Copies the key of a slot and returns its length. */
   public int copyKey(int slot, MemorySegment dst, long dstOff) {
     try {
@@ -447,16 +431,6 @@ public final class LeafScan {
   /** The copy is consistent, so an offset outside it is damage or the caller's error. */
   private RuntimeException damaged(boolean callerIsRight, IndexOutOfBoundsException e) {
     return callerIsRight ? TreeDamage.offsets(tree().pool(), leaf.pid, e) : e;
-  }
-
-  /** Compares the key of a slot with another key; negative if the slot's key is below it. */
-  public int compare(int slot, MemorySegment key, long off, int len) {
-    try {
-      return NodeSearch.compareKey(
-          page, 0, pageSize, BTreeNode.leafSlot(page, 0, slot), key, off, len);
-    } catch (IndexOutOfBoundsException e) {
-      throw damaged(off >= 0 && off + len <= key.byteSize(), e);
-    }
   }
 
   /**
@@ -521,31 +495,6 @@ public final class LeafScan {
   /** Returns the offset in {@link #segment} of the value of a slot, unless it is long. */
   public long valueOffset(int slot) {
     return BTreeNode.valueAt(0, pageSize, BTreeNode.leafSlot(page, 0, slot));
-  }
-
-  /**
-   * Copies the value of a slot, even a long one, up to {@code cap} bytes. Returns the length of the
-   * whole value; -1 if it is long and the leaf has changed since it was copied.
-   */
-  public int copyValue(int slot, MemorySegment dst, long dstOff, int cap) {
-    int length = valueLength(slot);
-    int bytes = Math.min(length, cap);
-    long at = valueOffset(slot);
-    if (!isOverflow(slot)) {
-      Mem.copy(page, at, dst, dstOff, bytes);
-      return length;
-    }
-    return OverflowChain.read(
-            tree().pool(),
-            tree().treeId(),
-            leaf,
-            OverflowChain.stubPid(page, at),
-            length,
-            dst,
-            dstOff,
-            bytes)
-        ? length
-        : -1;
   }
 
   /** Returns the total number of page accesses: a plain counter. */

@@ -5,7 +5,6 @@ import io.fovea.buffer.PageHeader;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
-import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -47,13 +46,6 @@ final class LeafWriter {
 
   static final long COMPACT = 1;
 
-  /** Reasons why {@link #patched} cannot overwrite in the leaf. */
-  static final long TOO_SHORT = -1;
-
-  static final long IN_CHAIN = -2;
-
-  private final PointReads reads;
-  private final LongValues longs;
   private final TreeScratch.Stock scratches;
   private final BufferPool pool;
   private final MemorySegment pages;
@@ -63,10 +55,8 @@ final class LeafWriter {
   private final Splitter splitter;
   private final Merger merger;
 
-  LeafWriter(Descent descent, PointReads reads, LongValues longs, TreeScratch.Stock scratches) {
+  LeafWriter(Descent descent, TreeScratch.Stock scratches) {
     this.descent = descent;
-    this.reads = reads;
-    this.longs = longs;
     this.scratches = scratches;
     this.pool = descent.pool();
     this.pages = pool.pages();
@@ -83,7 +73,7 @@ final class LeafWriter {
    */
   int latch(MemorySegment key, long off, int len, Position p) {
     for (int i = 0; ; i++) {
-      reads.locate(key, off, len, p);
+      descent.locate(key, off, len, p);
       if (pool.tryUpgrade(p.frame, p.version)) {
         return p.frame;
       }
@@ -135,34 +125,9 @@ final class LeafWriter {
     return !log.isLogging() || log.recLsn() > 0 && log.pageLsn() > log.recLsn();
   }
 
-  /** Rejects changes of chains if the caller has already written the record. */
-  private static void requireNoLog(LogSession log) {
-    if (log.isLogging()) {
-      throw new IllegalStateException(
-          "The change writes or frees a long value, whose pages its log record must list: "
-              + "use writeChain and chain, then upsertChain, upsertInline or remove.");
-    }
-  }
-
   // -------------------------------------------------------------------------------------- upsert
 
-  boolean upsert(
-      MemorySegment key,
-      long off,
-      int len,
-      MemorySegment value,
-      long vOff,
-      int vLen,
-      Position p,
-      LogSession log) {
-    return vLen > BTreeNode.inlineMax(pageSize)
-        ? upsertLong(key, off, len, value, vOff, vLen, p, log)
-        : upsertInline(key, off, len, value, vOff, vLen, false, p, log);
-  }
-
-  /**
-   * Sets the value of a key to an inline one. With {@code keep}, the caller frees the old chain.
-   */
+  /** Sets the value of a key to an inline one; the caller frees the old chain. */
   boolean upsertInline(
       MemorySegment key,
       long off,
@@ -170,20 +135,17 @@ final class LeafWriter {
       MemorySegment value,
       long vOff,
       int vLen,
-      boolean keep,
       Position p,
       LogSession log) {
     for (int i = 0; ; i++) {
       int frame = latch(key, off, len, p);
       boolean absent = !p.found;
-      long chain = 0;
       long at;
       boolean changed = false;
       try {
         long base = pool.base(frame);
         at = absent ? -1 : inPlace(base, p.slot, vLen);
         if (at < 0) {
-          chain = absent || keep ? 0 : chainToFree(base, p.slot, log);
           at = plan(len, vLen, base, p);
           TreeScratch scratch = scratch(at);
           at = at == COMPACT && scratch == null ? NO_SCRATCH : at;
@@ -201,7 +163,6 @@ final class LeafWriter {
         throw LatchErrorGuard.releaseAndThrow(pool, frame, p.pid, changed, t);
       }
       if (at >= 0) {
-        longs.free(chain);
         return absent;
       }
       pool.releaseExclusiveUnchanged(frame);
@@ -244,43 +205,16 @@ final class LeafWriter {
     splitter.splitLeaf(p.pid, key, off, len, inlineBytes, log);
   }
 
-  private boolean upsertLong(
-      MemorySegment key,
-      long off,
-      int len,
-      MemorySegment value,
-      long vOff,
-      int vLen,
-      Position p,
-      LogSession log) {
-    requireNoLog(log);
-    long first = longs.write(value, vOff, vLen, RecordType.CHAIN, log)[0];
-    long old;
-    try {
-      old = putStub(key, off, len, first, vLen, p, log);
-    } catch (RuntimeException | Error e) {
-      // Nothing is thrown after the chain was published, and nothing is latched.
-      longs.free(first);
-      throw e;
-    }
-    longs.free(Math.max(0, old));
-    return old < 0;
-  }
-
-  /**
-   * Sets the value of a key to a chain. Returns the first page of the old value, 0 if it was in the
-   * leaf, -1 if there was none.
-   */
-  long putStub(
+  /** Sets the value of a key to a chain; returns whether the key was absent. */
+  boolean putStub(
       MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {
     for (int i = 0; ; i++) {
       int frame = latch(key, off, len, p);
-      long old;
+      boolean absent = !p.found;
       long at;
       boolean changed = false;
       try {
         long base = pool.base(frame);
-        old = p.found ? chainAt(base, p.slot) : -1;
         at = plan(len, BTreeNode.OVERFLOW, base, p);
         TreeScratch scratch = scratch(at);
         at = at == COMPACT && scratch == null ? NO_SCRATCH : at;
@@ -295,7 +229,7 @@ final class LeafWriter {
         throw LatchErrorGuard.releaseAndThrow(pool, frame, p.pid, changed, t);
       }
       if (at >= 0) {
-        return old;
+        return absent;
       }
       pool.releaseExclusiveUnchanged(frame);
       if (at == NO_SCRATCH) {
@@ -304,22 +238,6 @@ final class LeafWriter {
         split(i, p, key, off, len, BTreeNode.STUB_BYTES, log);
       }
     }
-  }
-
-  /** Returns the chain that a change of a slot has to free; with a log there must not be any. */
-  private long chainToFree(long base, int slot, LogSession log) {
-    long chain = chainAt(base, slot);
-    if (chain != 0) {
-      requireNoLog(log);
-    }
-    return chain;
-  }
-
-  private long chainAt(long base, int slot) {
-    long entry = BTreeNode.leafSlot(pages, base, slot);
-    return BTreeNode.field(pages, base, pageSize, entry) == BTreeNode.OVERFLOW
-        ? OverflowChain.stubPid(pages, BTreeNode.valueAt(base, pageSize, entry))
-        : 0;
   }
 
   /**
@@ -403,18 +321,8 @@ final class LeafWriter {
 
   // -------------------------------------------------------------------------------------- delete
 
-  /**
-   * Removes a key. With {@code keep}, the caller frees its chain; with {@code merge}, an underfull
-   * leaf is merged.
-   */
-  boolean delete(
-      MemorySegment key,
-      long off,
-      int len,
-      boolean keep,
-      boolean merge,
-      Position p,
-      LogSession log) {
+  /** Removes a key; the caller frees its chain. With {@code merge}, an underfull leaf is merged. */
+  boolean delete(MemorySegment key, long off, int len, boolean merge, Position p, LogSession log) {
     int frame = latch(key, off, len, p);
     if (!p.found) {
       pool.releaseExclusiveUnchanged(frame);
@@ -422,14 +330,12 @@ final class LeafWriter {
     }
     MemorySegment s = pages;
     long pid = p.pid;
-    long chain;
     boolean underfull;
     boolean changed = false;
     try {
       long base = pool.base(frame);
       BTreeNode.checkSane(s, base, pageSize, true);
       checkLast(base);
-      chain = keep ? 0 : chainToFree(base, p.slot, log);
       changed = true;
       NodeEditor.noteRemove(s, base, p.slot);
       NodeEditor.removeLeaf(s, base, pageSize, p.slot);
@@ -439,7 +345,6 @@ final class LeafWriter {
     } catch (Throwable t) {
       throw LatchErrorGuard.releaseAndThrow(pool, frame, pid, changed, t);
     }
-    longs.free(chain);
     if (underfull && merge && pid != descent.rootPid()) {
       try {
         merger.merge(0, pid, key, off, len, log);
@@ -470,11 +375,10 @@ final class LeafWriter {
       Position p,
       LogSession log) {
     int frame = latch(key, off, len, p);
-    long to = TOO_SHORT;
     if (p.found) {
       boolean changed = false;
       try {
-        to = patched(pool.base(frame), p.slot, at, bLen);
+        long to = patched(pool.base(frame), p.slot, at, bLen);
         if (to >= 0) {
           changed = true;
           Mem.copy(bytes, bOff, pages, to, bLen);
@@ -486,56 +390,18 @@ final class LeafWriter {
       }
     }
     pool.releaseExclusiveUnchanged(frame);
-    return to == IN_CHAIN && !log.isLogging() && patchLong(key, off, len, at, bytes, bOff, bLen, p);
+    return false;
   }
 
   /**
-   * Returns the address of {@code length} value bytes starting at {@code at}, {@link #IN_CHAIN}, or
-   * {@link #TOO_SHORT}.
+   * Returns the address of {@code length} value bytes starting at {@code at}; negative if the value
+   * is too short or in a chain.
    */
   long patched(long base, int slot, int at, int length) {
     long entry = BTreeNode.leafSlot(pages, base, slot);
     int field = BTreeNode.field(pages, base, pageSize, entry);
-    if (field == BTreeNode.OVERFLOW) {
-      return IN_CHAIN;
-    }
-    return at >= 0 && at <= field - length
+    return field != BTreeNode.OVERFLOW && at >= 0 && at <= field - length
         ? inside(base, BTreeNode.valueAt(base, pageSize, entry), field) + at
-        : TOO_SHORT;
-  }
-
-  /**
-   * Replaces the chain with a new one, since published chains never change. No other thread may
-   * write the key.
-   */
-  private boolean patchLong(
-      MemorySegment key,
-      long off,
-      int len,
-      int at,
-      MemorySegment bytes,
-      long bOff,
-      int bLen,
-      Position p) {
-    for (int i = 0; ; i++) {
-      reads.locate(key, off, len, p);
-      int length = p.found ? reads.valueLength(p) : -1;
-      if (reads.valid(p)) {
-        if (at < 0 || at > length - bLen) {
-          return false;
-        }
-        MemorySegment value = pool.memory().take(length);
-        try {
-          if (reads.copyValue(p, value, 0, length) == length && reads.valid(p)) {
-            Mem.copy(bytes, bOff, value, at, bLen);
-            upsert(key, off, len, value, 0, length, p, LogSession.NONE);
-            return true;
-          }
-        } finally {
-          pool.memory().release(value);
-        }
-      }
-      Pause.after(i);
-    }
+        : -1;
   }
 }

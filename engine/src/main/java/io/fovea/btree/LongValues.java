@@ -166,21 +166,6 @@ final class LongValues {
   }
 
   /**
-   * Frees a chain that no leaf refers to any more, in databases without a log. Never fails, since
-   * the change has been made: pages that cannot be freed are listed as unfreed.
-   */
-  void free(long first) {
-    if (first == 0) {
-      return;
-    }
-    UnfreedChain chain = unfreed.poll();
-    freeFollowing(first, Integer.MAX_VALUE, LogSession.NONE);
-    if (chain != null) {
-      freeFollowing(chain.first(), chain.pages(), LogSession.NONE);
-    }
-  }
-
-  /**
    * Frees pages of chains that no leaf refers to any more, the last page first. Pages that cannot
    * be freed are listed as unfreed.
    *

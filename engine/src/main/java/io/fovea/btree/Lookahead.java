@@ -92,7 +92,8 @@ public final class Lookahead {
   private final int[] rounds = new int[WIDTH];
 
   /**
-   * For trees with cached key locations: the {@link KeyHash}, and whether the location was right.
+   * For trees with cached key locations: the {@link BTree#keyHash}, and whether the location was
+   * right.
    */
   private final long[] hashes = new long[WIDTH];
 
@@ -140,9 +141,9 @@ public final class Lookahead {
     size++;
   }
 
-  /** Returns the {@link KeyHash} of the i-th key. */
+  /** Returns the {@link BTree#keyHash} of the i-th key. */
   public long hash(BTree tree, int i) {
-    return KeyHash.of(tree, keys[i], offsets[i], lengths[i]);
+    return tree.keyHash(keys[i], offsets[i], lengths[i]);
   }
 
   /** Returns the hint for the i-th key, valid until the next {@link #descend}. */
@@ -175,7 +176,7 @@ public final class Lookahead {
     int n = size;
     long seen = 0;
     for (int i = 0; i < n; i++) {
-      hashes[i] = KeyHash.of(tree, keys[i], offsets[i], lengths[i]);
+      hashes[i] = tree.keyHash(keys[i], offsets[i], lengths[i]);
       seen += known.touch(hashes[i]);
     }
     for (int i = 0; i < n; i++) {

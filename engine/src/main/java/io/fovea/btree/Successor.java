@@ -24,14 +24,13 @@ final class Successor {
   /** See {@link BTree#successor}. */
   static boolean find(
       Descent descent,
-      PointReads reads,
       TreeScratch.Stock scratches,
       MemorySegment key,
       long off,
       int len,
       Position p,
       KeyBuffer out) {
-    reads.locate(key, off, len, p);
+    descent.locate(key, off, len, p);
     for (int i = 0; ; i++) {
       p.gapFrame = p.frame;
       p.gapVersion = p.version;
@@ -47,7 +46,7 @@ final class Successor {
         return false;
       }
       Pause.after(i);
-      reads.find(key, off, len, p);
+      descent.descendTo(key, off, len, false, 0, p);
     }
   }
 

@@ -22,9 +22,8 @@
  *   RangeCut         removes a range, whole leaves at a time
  *   RangeEstimate    estimates what lies between two keys
  *   --- reading
- *   Descent          from the root to a node             PointReads       one key and its value
- *   Successor        the next key, across leaves         Siblings         from leaf to leaf by a hint
- *   ReadAhead        leaves that a scan will need
+ *   Descent          to a node, from the root or a hint  Successor        the next key, across leaves
+ *   Siblings         from leaf to leaf by a hint         ReadAhead        leaves that a scan will need
  *   --- changing
  *   LeafWriter       record changes in one leaf          StructureChange  rules of splits and merges
  *   Splitter         splits; a root that grows           Merger           merges; a root that shrinks

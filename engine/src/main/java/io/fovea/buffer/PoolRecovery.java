@@ -1,13 +1,11 @@
 package io.fovea.buffer;
 
 import io.fovea.error.CorruptionException;
-import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
-import java.util.function.LongConsumer;
 
 /**
- * Operations of recovery and of checking its result: {@link BufferPool#recovery}. For one thread,
- * while no other uses the pool.
+ * Operations of recovery: {@link BufferPool#recovery}. For one thread, while no other uses the
+ * pool.
  *
  * @since 0.1.0
  */
@@ -141,33 +139,6 @@ public final class PoolRecovery {
     if (record.pageType() == PageHeader.FREE) {
       frames.checkOpen();
       link(record.pid(), record.next(), start, end);
-    }
-  }
-
-  /**
-   * Walks the free list. No pages are allocated or freed concurrently.
-   *
-   * @param visitor receives each page id once
-   * @throws CorruptionException if the list contradicts the allocator's state
-   */
-  public void freePages(LongConsumer visitor) {
-    frames.checkOpen();
-    AllocatorState state = allocator.state();
-    long pid = state.freeHead();
-    for (long i = 0; i < state.freePages(); i++) {
-      int frame = resolver.fixShared(pid);
-      int type = PageHeader.type(frames.pages, frames.base(frame));
-      long next = Mem.getLong(frames.pages, frames.base(frame) + PageAllocator.NEXT_FREE);
-      Latch.releaseShared(frames.headers, frame);
-      if (type != PageHeader.FREE) {
-        throw new CorruptionException(
-            "a page of the free list", pid, pid << frames.pageShift, PageHeader.FREE, type);
-      }
-      visitor.accept(pid);
-      pid = next;
-    }
-    if (pid != 0) {
-      throw new CorruptionException("end of the free list", pid, -1, 0, pid);
     }
   }
 }

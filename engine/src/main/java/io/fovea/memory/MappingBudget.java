@@ -1,12 +1,14 @@
 package io.fovea.memory;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A limit on the mappings used for {@link Rewiring}. The kernel limits the mappings of a process
- * ({@link KernelFacts#mappingsMax}), and a JVM that cannot get one for a stack or its heap
- * terminates. So rewiring stays far below that limit, and is skipped where it would exceed its
- * budget.
+ * ({@link #mappingsMax}), and a JVM that cannot get one for a stack or its heap terminates. So
+ * rewiring stays far below that limit, and is skipped where it would exceed its budget.
  *
  * <p>Safe for use by any thread.
  *
@@ -18,6 +20,11 @@ public final class MappingBudget {
 
   /** The kernel's limit divided by this is the share of this process's databases. */
   private static final int SHARE_ONE_IN = 4;
+
+  /** The kernel's limit if it is not known: the default of Linux. */
+  private static final int MAPPINGS_MAX = 65_530;
+
+  private static final System.Logger LOG = System.getLogger("io.fovea");
 
   private final int limit;
   private final AtomicInteger used = new AtomicInteger();
@@ -48,9 +55,25 @@ public final class MappingBudget {
   /** Initialized lazily. It counts mappings of the process, so it outlives databases. */
   private static final class Process {
     static final MappingBudget BUDGET =
-        new MappingBudget(Math.min(LIMIT, KernelFacts.mappingsMax() / SHARE_ONE_IN));
+        new MappingBudget(Math.min(LIMIT, mappingsMax() / SHARE_ONE_IN));
 
     private Process() {}
+  }
+
+  /**
+   * Returns how many mappings the kernel allows a process: {@code vm.max_map_count}. A JVM that
+   * needs another terminates.
+   *
+   * @return mappings; 65,530, the default of Linux, if not known
+   */
+  public static int mappingsMax() {
+    Path file = Path.of("/proc/sys/vm/max_map_count");
+    try {
+      return (int) Math.min(Integer.MAX_VALUE, Long.parseLong(Files.readString(file).trim()));
+    } catch (IOException | RuntimeException e) {
+      LOG.log(System.Logger.Level.TRACE, file.toString(), e);
+      return MAPPINGS_MAX;
+    }
   }
 
   /**

@@ -127,10 +127,6 @@ public final class Mem {
     return (byte) BYTE.get(seg, off) & 0xFF;
   }
 
-  public static short getShort(MemorySegment seg, long off) {
-    return (short) SHORT.get(seg, off);
-  }
-
   /** Reads a short in native order as a number from 0 to 65535. */
   public static int getUnsignedShort(MemorySegment seg, long off) {
     return (short) SHORT.get(seg, off) & 0xFFFF;
@@ -154,11 +150,6 @@ public final class Mem {
 
   public static void putLong(MemorySegment seg, long off, long value) {
     LONG.set(seg, off, value);
-  }
-
-  /** Reads a big-endian short as a number from 0 to 65535. */
-  public static int getUnsignedShortBE(MemorySegment seg, long off) {
-    return (short) SHORT_BE.get(seg, off) & 0xFFFF;
   }
 
   public static void putShortBE(MemorySegment seg, long off, short value) {
@@ -202,20 +193,8 @@ public final class Mem {
     ATOMIC_INT.setOpaque(seg, off, value);
   }
 
-  public static int getIntAcquire(MemorySegment seg, long off) {
-    return (int) ATOMIC_INT.getAcquire(seg, off);
-  }
-
   public static void putIntRelease(MemorySegment seg, long off, int value) {
     ATOMIC_INT.setRelease(seg, off, value);
-  }
-
-  public static int getIntVolatile(MemorySegment seg, long off) {
-    return (int) ATOMIC_INT.getVolatile(seg, off);
-  }
-
-  public static void putIntVolatile(MemorySegment seg, long off, int value) {
-    ATOMIC_INT.setVolatile(seg, off, value);
   }
 
   /** Replaces an aligned int if it has the expected value; returns whether it was replaced. */
@@ -226,11 +205,6 @@ public final class Mem {
   /** Adds to an aligned int; returns the previous value. */
   public static int getAndAddInt(MemorySegment seg, long off, int delta) {
     return (int) ATOMIC_INT.getAndAdd(seg, off, delta);
-  }
-
-  /** Replaces an aligned int; returns the previous value. */
-  public static int getAndSetInt(MemorySegment seg, long off, int value) {
-    return (int) ATOMIC_INT.getAndSet(seg, off, value);
   }
 
   public static long getLongOpaque(MemorySegment seg, long off) {
@@ -270,11 +244,6 @@ public final class Mem {
   /** Adds to an aligned long; returns the previous value. */
   public static long getAndAddLong(MemorySegment seg, long off, long delta) {
     return (long) ATOMIC_LONG.getAndAdd(seg, off, delta);
-  }
-
-  /** Replaces an aligned long; returns the previous value. */
-  public static long getAndSetLong(MemorySegment seg, long off, long value) {
-    return (long) ATOMIC_LONG.getAndSet(seg, off, value);
   }
 
   // ---------------------------------------------------------------------------------------- peeks

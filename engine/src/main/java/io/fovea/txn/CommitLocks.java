@@ -214,7 +214,7 @@ final class CommitLocks {
       }
     }
     if (concurrencyControl.versioned && hasSuccessor) {
-      stageSuccessor(tree, Items.of(tree, successor.segment(), 0, successor.length()));
+      stageSuccessor(tree, tree.keyHash(successor.segment(), 0, successor.length()));
     }
   }
 
@@ -270,8 +270,6 @@ final class CommitLocks {
     hasSuccessor =
         tree.successor(
             writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p, successor);
-    return hasSuccessor
-        ? Items.of(tree, successor.segment(), 0, successor.length())
-        : Items.atEnd(tree);
+    return hasSuccessor ? tree.keyHash(successor.segment(), 0, successor.length()) : tree.endHash();
   }
 }

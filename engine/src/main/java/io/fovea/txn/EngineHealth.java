@@ -189,7 +189,7 @@ final class EngineHealth {
 
   /**
    * Checks whether a transaction may begin. A read-only transaction needs no log if everything it
-   * reads is durable, as {@link CommitDurability} ensures.
+   * reads is durable, as {@link TxEngine#await} ensures.
    */
   void checkBegin(boolean readOnly) {
     if (closed) {

@@ -16,7 +16,7 @@ import io.fovea.error.FoveaException;
  * uses CLOCK in sets of four: the epoch of the last use is the reference bit, and the hand moves
  * with the epoch, so a hit stores nothing extra.
  *
- * <p>{@link Pins} shows that a release does not interfere with pins.
+ * <p>{@link Timestamps} shows that a release does not interfere with pins.
  */
 final class Entries {
   static final long LIVE = Long.MIN_VALUE;

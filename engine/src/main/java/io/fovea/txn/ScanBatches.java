@@ -231,14 +231,14 @@ abstract class ScanBatches extends ScanRange {
     boolean more = isOnLeaf() || loadLeaf();
     int n = 0;
     boolean last = !more;
-    long beyond = descending ? upperItem : more ? 0 : Items.atEnd(tree);
+    long beyond = descending ? upperItem : more ? 0 : tree.endHash();
     int keyEnd = 0;
     while (more && n < batchTarget && slot >= leaf.from() && slot < leaf.to()) {
       if (keyEnd + keyBytesMax > keys.byteSize()) {
         break; // the rest is for the next batch; one key always fits
       }
       int length = leaf.copyKey(slot, keys, keyEnd);
-      long item = Items.of(tree, keys, keyEnd, length);
+      long item = tree.keyHash(keys, keyEnd, length);
       boolean inside =
           descending
               ? above(keys, keyEnd, length, 0, lowLength, lowInclusive)
@@ -398,7 +398,7 @@ abstract class ScanBatches extends ScanRange {
         int at = keyOffsets[i];
         b.add(keys, at, keyOffsets[i + 1] - at, slots[i], items[i], handles[i]);
       } else if (mvto.isVisible(o, k)) {
-        long item = Items.of(tree, o.segment(), o.keyOffset(k), o.keyLength(k));
+        long item = tree.keyHash(o.segment(), o.keyOffset(k), o.keyLength(k));
         b.add(o.segment(), o.keyOffset(k), o.keyLength(k), -1 - k, item, -1);
       }
       i += c <= 0 ? 1 : 0;
@@ -446,7 +446,7 @@ abstract class ScanBatches extends ScanRange {
    */
   private boolean readBound() {
     if (fromLength < 0) {
-      items[0] = Items.atEnd(tree);
+      items[0] = tree.endHash();
       if (!readWord(0)) {
         return false;
       }
@@ -455,9 +455,9 @@ abstract class ScanBatches extends ScanRange {
       above.seek(tree, bounds, from, fromLength, !fromInclusive, false);
       if (above.load()) {
         int length = above.copyKey(above.from(), keys, 0);
-        items[0] = Items.of(tree, keys, 0, length);
+        items[0] = tree.keyHash(keys, 0, length);
       } else {
-        items[0] = Items.atEnd(tree);
+        items[0] = tree.endHash();
       }
       if (!readWord(0) || !above.stillValid() && !wasKnown(0)) {
         return false;

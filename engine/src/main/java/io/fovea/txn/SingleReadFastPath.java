@@ -52,7 +52,8 @@ final class SingleReadFastPath {
   /** Whether what is read must be durable before it is returned. */
   private final boolean waits;
 
-  private boolean allowed;
+  /** Whether the next operation may use the fast path, if it is the first one. */
+  boolean allowed;
 
   private int pause;
 
@@ -86,11 +87,10 @@ final class SingleReadFastPath {
     }
   }
 
-  /** Returns whether the current operation may use the fast path. Called once. */
+  /** Returns whether the current operation may use the fast path, if {@link #allowed}. */
   boolean take() {
-    boolean may = allowed && life.isFirstOperation();
     allowed = false;
-    return may;
+    return life.isFirstOperation();
   }
 
   /** Reads as {@link Tx#get}, or returns {@link #NOT_ALONE} if the record is being changed. */

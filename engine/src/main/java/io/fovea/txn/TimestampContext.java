@@ -15,7 +15,9 @@ final class TimestampContext extends Padding {
 
   final int index;
 
-  /** The epoch to pin with, not below the published one; {@link Pins#COUNTING} for references. */
+  /**
+   * The epoch to pin with, not below the published one; {@link Timestamps#COUNTING} for references.
+   */
   long epoch;
 
   /** Whether the transaction's pins are references instead of its epoch. */

@@ -3,6 +3,7 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.ChainMove;
 import io.fovea.btree.HintedLeaf;
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Lookahead;
 import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
@@ -12,6 +13,7 @@ import io.fovea.error.TransactionAbortedException;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.Arrays;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -22,8 +24,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   TxReads    get: own writes, tree, item word, read set
- *   TxHints    get by a hint, peek, lookahead; hints of locations that were read
- *   TxScans    scans: TxScan
+ *   TxScan     scans
  *   TxWrites   insert, put, patch, delete ─► write set (deferred)
  *   Commit     lock, validate, append, install, publish
  *   ---
@@ -33,8 +34,8 @@ import org.jspecify.annotations.Nullable;
  *   TxShared   what all transactions of the engine share
  * </pre>
  *
- * <p>This class is the facade and the order of begin and end. Each part knows those below it, and
- * none knows this class.
+ * <p>This class has the order of begin and end, the open scans, and the reads that start from a
+ * hint. Each part knows those below it, and none knows this class.
  *
  * <p>Keys and values are native memory. Point operations do not allocate once the sets have grown.
  * Only the thread that began the transaction may call methods; the API checks that. Every operation
@@ -44,6 +45,9 @@ public final class Tx {
 
   /** The result of {@link #get} for an absent key. */
   public static final int ABSENT = TxReads.ABSENT;
+
+  private static final int SCANS_KEPT = 4;
+  private static final int NOT_ASKED = -1;
 
   private static final VarHandle BUSY;
   private static final VarHandle EPOCH;
@@ -64,8 +68,6 @@ public final class Tx {
   private final ConcurrencyControl concurrencyControl;
 
   private final TxReads reader;
-  private final TxHints hints;
-  private final TxScans scans;
   private final TxWrites writer;
   private final Commit commit;
 
@@ -75,14 +77,27 @@ public final class Tx {
   private boolean alone;
   private long epoch;
 
+  /** The open scans, then a few idle ones that keep their memory. */
+  private TxScan[] scans = new TxScan[SCANS_KEPT];
+
+  private int openScans;
+
+  private final HintCounters hintCounters = new HintCounters();
+
+  /** Created on demand: most contexts never read several keys at once. */
+  private @Nullable Lookahead ahead;
+
+  private int hinted = NOT_ASKED;
+
+  /** Keeps the loads from being optimized away; the value has no meaning. */
+  private long loaded;
+
   Tx(TxEngine engine, TxShared shared, int id) {
     this.engine = engine;
     this.life = new TxLife(shared, id);
     this.work = new Workspace(life);
     this.concurrencyControl = new ConcurrencyControl(life, work);
     this.reader = new TxReads(life, work, concurrencyControl);
-    this.hints = new TxHints(life, work, reader, concurrencyControl);
-    this.scans = new TxScans(life, work, concurrencyControl, reader);
     this.writer = new TxWrites(life, work, concurrencyControl, reader);
     this.commit = new Commit(life, work, concurrencyControl, reader);
   }
@@ -314,8 +329,10 @@ public final class Tx {
     // Locks, pins and the context are released in every case. The next start does the rest.
     try {
       endLocks();
-      scans.end();
-      hints.count(work.position);
+      endScans();
+      if (ahead != null) {
+        ahead.count(work.position);
+      }
       life.counters.take(work.position);
       work.clear();
     } catch (Throwable t) {
@@ -334,7 +351,7 @@ public final class Tx {
 
   private void sweep() {
     endLocks();
-    scans.clear();
+    openScans = 0;
     work.clear();
   }
 
@@ -421,7 +438,7 @@ public final class Tx {
   public void lockForUpdate(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     if (!life.isReadOnly()) {
       life.operation();
-      concurrencyControl.lockForUpdate(Items.of(tree, key, keyOffset, keyLength));
+      concurrencyControl.lockForUpdate(tree.keyHash(key, keyOffset, keyLength));
     }
   }
 
@@ -464,7 +481,17 @@ public final class Tx {
       int highLength,
       boolean highInclusive,
       boolean descending) {
-    return scans.open(
+    life.operation();
+    if (openScans == scans.length) {
+      scans = Arrays.copyOf(scans, openScans * 2);
+    }
+    TxScan scan = scans[openScans];
+    if (scan == null) {
+      scan = new TxScan(life, work, concurrencyControl, reader, this::closed);
+      scans[openScans] = scan;
+    }
+    scan.index = openScans++;
+    scan.open(
         tree,
         low,
         lowOffset,
@@ -475,10 +502,42 @@ public final class Tx {
         highLength,
         highInclusive,
         descending);
+    return scan;
   }
 
   public int openScans() {
-    return scans.open();
+    return openScans;
+  }
+
+  private void closed(TxScan scan) {
+    int last = --openScans;
+    TxScan other = scans[last];
+    scans[scan.index] = other;
+    other.index = scan.index;
+    scans[last] = scan;
+    scan.index = last;
+    life.counters.pageAccesses += scan.takePageAccesses();
+  }
+
+  private void endScans() {
+    while (openScans > 0) {
+      life.counters.pageAccesses += scans[--openScans].abandon();
+    }
+    if (scans.length > SCANS_KEPT) {
+      shrinkScans();
+    }
+  }
+
+  private void shrinkScans() {
+    TxScan[] few = scans.length > 1 << 10 ? new TxScan[SCANS_KEPT] : scans;
+    for (int i = SCANS_KEPT; i < scans.length; i++) {
+      TxScan scan = scans[i];
+      if (scan == null) {
+        break;
+      }
+      scan.free();
+    }
+    scans = few;
   }
 
   // ---------------------------------------------------------------- writes
@@ -555,7 +614,12 @@ public final class Tx {
 
   /** Returns the lookahead, whose hints {@code get} with a number uses. */
   public Lookahead lookahead() {
-    return hints.lookahead();
+    Lookahead a = ahead;
+    if (a == null) {
+      a = new Lookahead();
+      ahead = a;
+    }
+    return a;
   }
 
   /**
@@ -563,7 +627,15 @@ public final class Tx {
    * the cache lines of their timestamps first.
    */
   public void descend(BTree tree, int n, int bytes) {
-    hints.descend(tree, n, bytes);
+    Lookahead a = lookahead();
+    if (concurrencyControl.stamped) {
+      long seen = 0;
+      for (int i = 0; i < n; i++) {
+        seen += concurrencyControl.timestamps.load(a.hash(tree, i));
+      }
+      loaded += seen;
+    }
+    a.descend(tree, bytes);
   }
 
   /** {@link #get} of the key with number {@code expected} in the {@link #lookahead}. */
@@ -593,7 +665,23 @@ public final class Tx {
       long outOffset,
       int cap,
       Position hint) {
-    return hints.getHinted(tree, key, keyOffset, keyLength, out, outOffset, cap, hint);
+    life.operation();
+    hinted = NOT_ASKED;
+    long item = tree.keyHash(key, keyOffset, keyLength);
+    int w = work.writes.find(tree, item, key, keyOffset, keyLength);
+    if (w >= 0) {
+      return reader.getOwn(w, item, key, keyOffset, out, outOffset, cap);
+    }
+    if (work.reads.find(item) >= 0) {
+      return reader.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, null);
+    }
+    Position p = work.position;
+    p.copyFrom(hint);
+    hinted = HintedLeaf.locate(tree, key, keyOffset, keyLength, p, cap);
+    if ((hinted & HintedLeaf.NO_PAGE) != 0) {
+      tree.find(key, keyOffset, keyLength, p);
+    }
+    return reader.readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, -1, -1);
   }
 
   /**
@@ -601,7 +689,7 @@ public final class Tx {
    * used.
    */
   public int hinted() {
-    return hints.hinted();
+    return hinted;
   }
 
   /**
@@ -618,21 +706,63 @@ public final class Tx {
       long outOffset,
       int cap,
       Position position) {
-    return hints.peek(tree, key, keyOffset, keyLength, out, outOffset, cap, position);
+    life.operation();
+    Position p = work.position;
+    KeyLocationCache locations = tree.keyLocations();
+    if (locations != null) {
+      return peekAtLocation(
+          locations, tree, key, keyOffset, keyLength, out, outOffset, cap, position);
+    }
+    tree.find(key, keyOffset, keyLength, p);
+    return peekAt(tree, p, out, outOffset, cap, position);
+  }
+
+  private int peekAtLocation(
+      KeyLocationCache locations,
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      Position position) {
+    Position p = work.position;
+    long item = tree.keyHash(key, keyOffset, keyLength);
+    boolean right = locations.find(tree, item, key, keyOffset, keyLength, p, cap);
+    int length = peekAt(tree, p, out, outOffset, cap, position);
+    if (!right) {
+      locations.cache(tree, item, p);
+    }
+    return length;
+  }
+
+  private static int peekAt(
+      BTree tree, Position p, MemorySegment out, long outOffset, int cap, Position position) {
+    int length = p.found ? tree.copyValue(p, out, outOffset, cap) : TxReads.ABSENT;
+    position.copyFrom(p);
+    return tree.valid(p) ? length : TxReads.ABSENT;
   }
 
   /** Copies the location of a read to a position, as a hint. */
   public void locationOfRead(int handle, Position p) {
-    hints.locationOfRead(handle, p);
+    work.reads.locate(handle, p);
   }
 
   /** Copies the known location of a key, or where it would be, as a hint. Cleared if unknown. */
   public void locationOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
-    hints.locationOf(tree, key, keyOffset, keyLength, p);
+    long item = tree.keyHash(key, keyOffset, keyLength);
+    int w = work.writes.find(tree, item, key, keyOffset, keyLength);
+    int handle = w >= 0 ? work.writes.handle(w) : work.reads.find(item);
+    if (handle >= 0) {
+      work.reads.locate(handle, p);
+    } else {
+      p.clear();
+    }
   }
 
   /** Returns the context's statistics of hints in index entries. */
   public HintCounters hintCounters() {
-    return hints.hintCounters();
+    return hintCounters;
   }
 }

@@ -1,5 +1,6 @@
 package io.fovea.txn;
 
+import io.fovea.config.Durability;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
@@ -8,6 +9,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.Blocks;
 import io.fovea.memory.Waits;
 import io.fovea.wal.Log;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -18,9 +20,16 @@ import org.jspecify.annotations.Nullable;
  * becomes pessimistic ({@link Attempts}, {@link Reservations}).
  */
 public final class TxEngine {
-  private final TxShared shared;
+  final TxShared shared;
   private final EngineHealth health;
-  private final CommitDurability durable;
+  private final @Nullable Log log;
+  private final Durability durability;
+
+  /** The waits for durability, and their total time in nanoseconds. */
+  private final LongAdder durableWaits = new LongAdder();
+
+  private final LongAdder durableNanos = new LongAdder();
+
   private final Tx[] contexts;
   private final Admission admitted;
 
@@ -48,9 +57,11 @@ public final class TxEngine {
       @Nullable Log log,
       Consumer<Waits.Check> admission,
       @Nullable TimestampPages pages) {
-    this.durable = new CommitDurability(log, config.durability());
-    this.health = new EngineHealth(log, durable.waits());
-    this.shared = new TxShared(config, pageSize, log, admission, pages, health, durable.waits());
+    this.log = log;
+    this.durability = config.durability();
+    boolean waits = log != null && durability == Durability.SYNC;
+    this.health = new EngineHealth(log, waits);
+    this.shared = new TxShared(config, pageSize, log, admission, pages, health, waits);
     this.contexts = new Tx[config.contexts()];
     for (int i = 0; i < contexts.length; i++) {
       contexts[i] = new Tx(this, shared, i);
@@ -64,23 +75,6 @@ public final class TxEngine {
   /** Returns the memory of writes and scan copies; the close of the engine releases it. */
   public Blocks memory() {
     return shared.memory;
-  }
-
-  TxConfig config() {
-    return shared.config;
-  }
-
-  ProtocolMemory protocolMemory() {
-    return shared.protocolMemory;
-  }
-
-  UpdateLocks updateLocks() {
-    return shared.updateLocks;
-  }
-
-  /** Returns the number of update locks held. */
-  public int heldUpdateLocks() {
-    return shared.updateLocks.held();
   }
 
   /** Returns the timestamps of all items. */
@@ -420,12 +414,67 @@ public final class TxEngine {
    * @throws DurabilityLostException if it can't become durable any more
    */
   public void await(long lsn, boolean wrote) {
-    durable.await(lsn, wrote);
+    await(lsn, wrote, false);
   }
 
   /** Waits for durability, given the result of {@link #request}. */
   public void awaitRequested(long lsn, boolean wrote) {
-    durable.awaitRequested(lsn, wrote);
+    await(lsn, wrote, true);
+  }
+
+  private void await(long lsn, boolean wrote, boolean requested) {
+    Log l = log;
+    if (l == null || lsn == 0 || durability == Durability.NONE) {
+      return;
+    }
+    if (!shared.waits) {
+      if (wrote) {
+        awaitAll(l, 0, true, false);
+      }
+    } else if (l.durableLsn() < lsn) {
+      long began = System.nanoTime();
+      try {
+        awaitAll(l, lsn, wrote, requested);
+      } finally {
+        durableWaits.increment();
+        durableNanos.add(System.nanoTime() - began);
+      }
+    }
+  }
+
+  /** Waits for a position; for 0, until the log is at most the flush window behind. */
+  private static void awaitAll(Log l, long lsn, boolean wrote, boolean requested) {
+    try {
+      if (lsn == 0) {
+        l.awaitWindow();
+        return;
+      }
+      if (lsn > l.tail()) {
+        // The log did not accept the structure change of a page that was read.
+        l.requireAlive();
+      }
+      if (requested) {
+        l.awaitRequested(lsn);
+      } else {
+        l.awaitDurable(Math.min(lsn, l.tail()));
+      }
+    } catch (DurabilityLostException | DatabaseClosedException e) {
+      // A close that can't write the log abandons it, with the records of commits in it.
+      if (!wrote && e instanceof DatabaseClosedException) {
+        throw e;
+      }
+      throw wrote
+          ? new DurabilityLostException(
+              "The commit is in the log, which could not be made durable. The transaction has committed"
+                  + " if its record is found when the database is opened again.",
+              e,
+              true)
+          : new DurabilityLostException(
+              "The data that the transaction has read can't become durable, so its result is"
+                  + " withheld: a recovery may undo it.",
+              e,
+              false);
+    }
   }
 
   /**
@@ -433,12 +482,29 @@ public final class TxEngine {
    * the argument for {@link #awaitRequested}; 0: nothing to wait for.
    */
   public long request(long lsn, boolean wrote) {
-    return durable.request(lsn, wrote);
+    Log l = log;
+    if (!shared.waits || l == null || lsn == 0 || lsn > l.tail()) {
+      await(lsn, wrote);
+      return 0;
+    }
+    if (l.durableLsn() >= lsn) {
+      return 0;
+    }
+    l.request(lsn);
+    return lsn;
   }
 
   /** Returns whether a requested position is durable; exceptions as for {@link #await}. */
   public boolean isDurable(long lsn, boolean wrote) {
-    return durable.isDurable(lsn, wrote);
+    Log l = log;
+    if (lsn == 0 || l == null || l.durableLsn() >= lsn) {
+      return true;
+    }
+    if (l.isAlive()) {
+      return false;
+    }
+    await(lsn, wrote); // throws, unless the last group made it durable
+    return true;
   }
 
   /**
@@ -446,7 +512,12 @@ public final class TxEngine {
    * {@link #awaitRequested} then does not wait.
    */
   public void whenDurable(long lsn, Runnable action) {
-    durable.whenDurable(lsn, action);
+    Log l = log;
+    if (l == null || lsn == 0) {
+      Thread.ofVirtual().name("fovea-durable").start(action);
+    } else {
+      l.whenDurable(lsn, action);
+    }
   }
 
   /** Returns the sums of all contexts' statistics, slightly stale. */
@@ -487,8 +558,8 @@ public final class TxEngine {
         positionHintsStale,
         cachedLocations,
         cachedLocationsRight,
-        durable.count(),
-        durable.nanos());
+        durableWaits.sum(),
+        durableNanos.sum());
   }
 
   /** Returns the sums of all contexts' statistics of hints, slightly stale. */

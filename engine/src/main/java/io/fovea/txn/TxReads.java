@@ -74,8 +74,8 @@ final class TxReads {
       long outOffset,
       int cap) {
     life.operation();
-    long item = Items.of(tree, key, keyOffset, keyLength);
-    if (singleRead.take()) {
+    long item = tree.keyHash(key, keyOffset, keyLength);
+    if (singleRead.allowed && singleRead.take()) {
       int n = singleRead.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
       return n == SingleReadFastPath.NOT_ALONE
           ? readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, -1, -1)
@@ -94,7 +94,7 @@ final class TxReads {
       int cap,
       @Nullable Position near) {
     life.operation();
-    long item = Items.of(tree, key, keyOffset, keyLength);
+    long item = tree.keyHash(key, keyOffset, keyLength);
     return get(tree, item, key, keyOffset, keyLength, out, outOffset, cap, near);
   }
 
@@ -115,7 +115,7 @@ final class TxReads {
   }
 
   boolean wrote(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
-    return writes.find(tree, Items.of(tree, key, keyOffset, keyLength), key, keyOffset, keyLength)
+    return writes.find(tree, tree.keyHash(key, keyOffset, keyLength), key, keyOffset, keyLength)
         >= 0;
   }
 
@@ -227,7 +227,9 @@ final class TxReads {
         if (!TidWord.isLocked(word)) {
           long lsn = waits ? SingleReadFastPath.pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
-            work.dependsOnLsn(lsn);
+            if (waits) {
+              work.dependsOnLsn(lsn);
+            }
             if (word == Mvto.OLD && concurrencyControl.versioned) {
               return readOld(tree, item, key, keyOffset, keyLength, out, outOffset, cap, slot);
             }
@@ -313,7 +315,7 @@ final class TxReads {
     int length =
         read(
             tree,
-            Items.of(tree, key, keyOffset, keyLength),
+            tree.keyHash(key, keyOffset, keyLength),
             key,
             keyOffset,
             keyLength,

@@ -52,7 +52,7 @@ final class TxWrites {
       long valueOffset,
       int valueLength) {
     writing(tree, keyLength, valueLength);
-    long item = Items.of(tree, key, keyOffset, keyLength);
+    long item = tree.keyHash(key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     if (w >= 0) {
       byte kind = writes.kind(w);
@@ -112,7 +112,7 @@ final class TxWrites {
       long valueOffset,
       int valueLength) {
     writing(tree, keyLength, valueLength);
-    long item = Items.of(tree, key, keyOffset, keyLength);
+    long item = tree.keyHash(key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     if (w >= 0) {
       writes.value(w, replacing(w), value, valueOffset, valueLength);
@@ -146,7 +146,7 @@ final class TxWrites {
       long offset,
       int length) {
     writing(tree, keyLength, 0);
-    long item = handle >= 0 ? reads.item(handle) : Items.of(tree, key, keyOffset, keyLength);
+    long item = handle >= 0 ? reads.item(handle) : tree.keyHash(key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     if (w < 0) {
       intend(item);
@@ -197,7 +197,7 @@ final class TxWrites {
 
   void move(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     writing(tree, keyLength, 0);
-    long item = Items.of(tree, key, keyOffset, keyLength);
+    long item = tree.keyHash(key, keyOffset, keyLength);
     intend(item);
     int slot = concurrencyControl.pin(item);
     int k = writes.scratch.put(key, keyOffset, keyLength);
@@ -206,7 +206,7 @@ final class TxWrites {
 
   boolean delete(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     writing(tree, keyLength, 0);
-    long item = Items.of(tree, key, keyOffset, keyLength);
+    long item = tree.keyHash(key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     if (w >= 0) {
       byte kind = writes.kind(w);

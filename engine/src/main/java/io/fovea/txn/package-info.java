@@ -9,29 +9,27 @@
  *
  * <pre>
  *   TxEngine         all transactions of a database: begin, end, failure, durability
- *   Tx               one transaction: the facade of its parts
+ *   Tx               one transaction: begin, end, hints, and its parts
  *   TxScan           a scan
  *   Attempts         the attempts to commit a piece of work
  *   Timestamps       the timestamps of all items
  *   TxConfig         settings of an engine               TimestampConfig  those of timestamps
  *   --- the parts of a transaction
- *   TxReads          point reads                         TxHints          reads that start from a hint
- *   TxWrites         insert, put, patch, delete          TxScans          the open scans
+ *   TxReads          point reads                         TxWrites         insert, put, patch, delete
  *   ScanBatches      installed keys of a scan            ScanRange        the interval of a scan
  *   OwnWrites        own writes ahead of a scan
  *   Commit           the steps of a commit               CommitAppender   its log records
  *   ConcurrencyControl  the protocol                     Workspace        read set, write set
- *   TxLife           checks and waits                    Items            hashes of keys and gaps
+ *   TxLife           checks and waits
  *   --- the protocols
  *   TicToc, Silo, Sto, Mvto, TwoPhaseLocking, Occ, PessimisticLocking
  *   --- what all transactions share
  *   TxShared         all of it                           EngineHealth     works, stops, has failed
- *   Admission        the queue for contexts              CommitDurability  waits for the log
- *   Reservations     the pessimistic transaction         GracePeriod      when all have ended
- *   ProtocolMemory   lock words, history, versions
+ *   Admission        the queue for contexts              GracePeriod      when all have ended
+ *   Reservations     the pessimistic transaction         ProtocolMemory   lock words, history, versions
  *   --- timestamps
- *   Pins             slots that belong to an item        Entries          creates and releases entries
- *   TimestampTable   the exact table                     Epochs           when entries may be released
+ *   TimestampTable   the exact table                     Entries          creates and releases entries
+ *   Epochs           when entries may be released
  *   ColdTimestamps   timestamps of unused items          Sketch           an upper bound for them
  * </pre>
  *

@@ -13,7 +13,6 @@ import io.fovea.memory.Mem;
 import io.fovea.support.Records;
 import io.fovea.support.TestEnvironment;
 import io.fovea.support.UnreliableDeviceState;
-import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -127,7 +126,7 @@ class BTreeStressTest {
     for (int n = 0; n < KEYS; n += 4) {
       int len = key(t.staging, n);
       int vLen = value(t.staging, len, 60);
-      t.tree.upsert(t.staging.key, 0, len, t.staging.value, 0, vLen, t.position, LogSession.NONE);
+      Writes.upsert(t.tree, t.staging.key, 0, len, t.staging.value, 0, vLen, t.position);
     }
   }
 
@@ -144,13 +143,12 @@ class BTreeStressTest {
           }
           int len = key(st, n);
           if (n % 4 != 0 && !insert) {
-            where.patiently(() -> t.tree.delete(st.key, 0, len, p, LogSession.NONE));
+            where.patiently(() -> Writes.delete(t.tree, st.key, 0, len, p));
           } else {
             int length =
                 random.nextInt(100) == 0 ? 1500 + random.nextInt(9000) : random.nextInt(90);
             int vLen = value(st, len, length);
-            where.patiently(
-                () -> t.tree.upsert(st.key, 0, len, st.value, 0, vLen, p, LogSession.NONE));
+            where.patiently(() -> Writes.upsert(t.tree, st.key, 0, len, st.value, 0, vLen, p));
           }
         }
       }
@@ -185,7 +183,7 @@ class BTreeStressTest {
     int stays = 0;
     boolean first = true;
     while (scan.load()) {
-      for (int i = 0; i < scan.count(); i++) {
+      for (int i = 0; i < scan.to() - scan.from(); i++) {
         int slot = descending ? scan.to() - 1 - i : scan.from() + i;
         int len = scan.copyKey(slot, st.key, 0);
         int c = Mem.compare(st.key, 0, len, last.segment(), 0, last.length());
@@ -194,7 +192,7 @@ class BTreeStressTest {
         last.set(st.key, 0, len);
         int number = Mem.getIntBE(st.key, len - 4);
         stays += number % 4 == 0 ? 1 : 0;
-        int length = scan.copyValue(slot, st.out, 0, (int) st.out.byteSize());
+        int length = t.copyValue(scan, slot, st.out, (int) st.out.byteSize());
         if (length >= 0) {
           check(st, 0, len, length);
         }
@@ -259,7 +257,7 @@ class BTreeStressTest {
       t.verify();
       // After deleting everything the tree must be an empty root, without lost pages.
       for (int n = 0; n < KEYS; n++) {
-        t.tree.delete(t.staging.key, 0, key(t.staging, n), t.position, LogSession.NONE);
+        Writes.delete(t.tree, t.staging.key, 0, key(t.staging, n), t.position);
       }
       assertEquals(0, t.verify().keys());
     }
@@ -326,11 +324,11 @@ class BTreeStressTest {
                 int n = random.nextInt(40) * writers + mine;
                 int len = key(st, n);
                 if (random.nextInt(3) == 0) {
-                  t.tree.delete(st.key, 0, len, p, LogSession.NONE);
+                  Writes.delete(t.tree, st.key, 0, len, p);
                 } else {
                   int vLen = value(st, len, random.nextInt(60));
-                  t.tree.upsert(st.key, 0, len, st.value, 0, vLen, p, LogSession.NONE);
-                  t.tree.patch(st.key, 0, len, 0, st.key, 0, len, p, LogSession.NONE);
+                  Writes.upsert(t.tree, st.key, 0, len, st.value, 0, vLen, p);
+                  Writes.patch(t.tree, st.key, 0, len, 0, st.key, 0, len, p);
                   t.tree.locate(st.key, 0, len, p);
                   int length = t.tree.copyValue(p, st.out, 0, 1000);
                   if (length >= 0 && t.tree.valid(p)) {
@@ -360,7 +358,7 @@ class BTreeStressTest {
               for (int i = 0; i < each; i++) {
                 Mem.putLongBE(st.key, 0, (long) i * writers + mine);
                 int vLen = value(st, 8, 40);
-                assertTrue(t.tree.upsert(st.key, 0, 8, st.value, 0, vLen, p, LogSession.NONE));
+                assertTrue(Writes.upsert(t.tree, st.key, 0, 8, st.value, 0, vLen, p));
                 Mem.putLongBE(st.key, 0, (long) random.nextInt(i + 1) * writers + mine);
                 t.tree.find(st.key, 0, 8, p);
                 assertTrue(p.found);

@@ -53,12 +53,12 @@ class HintedLeafTest {
     key(i);
     Mem.putLong(value, 0, i * i);
     Mem.putInt(value, 8, frame);
-    tree.upsert(key, 0, 8, value, 0, 12, p, LogSession.NONE);
+    Writes.upsert(tree, key, 0, 8, value, 0, 12, p);
   }
 
   private void delete(long i) {
     key(i);
-    assertTrue(tree.delete(key, 0, 8, p, LogSession.NONE));
+    assertTrue(Writes.delete(tree, key, 0, 8, p));
   }
 
   private Position hint(long i) {
@@ -220,7 +220,7 @@ class HintedLeafTest {
     BTree other = BTree.create(pool, 9, LogSession.NONE);
     for (int i = 0; i < N; i++) {
       key(i);
-      other.upsert(key, 0, 8, value, 0, 12, p, LogSession.NONE);
+      Writes.upsert(other, key, 0, 8, value, 0, 12, p);
     }
     // The other tree has the same keys, possibly in the same page and slot, but not the same
     // records.
@@ -269,7 +269,7 @@ class HintedLeafTest {
     tree.find(key, 0, 8, p);
     Position there = new Position();
     there.copyFrom(p);
-    tree.findShared(key, 0, 8, p);
+    tree.descent().findShared(key, 0, 8, false, p);
     assertFalse(HintedLeaf.store(tree, there, value, 0, 4, false));
     tree.releaseShared(p);
     assertTrue(HintedLeaf.store(tree, there, value, 0, 4, false));
@@ -302,11 +302,11 @@ class HintedLeafTest {
       key(i);
       Mem.putLong(value, 0, (long) i * i);
       Mem.putInt(value, 8, -1);
-      t.upsert(key, 0, 8, value, 0, 8 + i % 5, p, LogSession.NONE);
+      Writes.upsert(t, key, 0, 8, value, 0, 8 + i % 5, p);
     }
     for (int i = 0; i < N; i += 3) {
       key(i);
-      t.delete(key, 0, 8, p, LogSession.NONE);
+      Writes.delete(t, key, 0, 8, p);
     }
     TreeVerifier.verify(t).throwIfDamaged();
     first.flushAll();

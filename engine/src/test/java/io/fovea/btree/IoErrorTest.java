@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.config.Translation;
 import io.fovea.error.StorageException;
 import io.fovea.support.HeldDevice;
-import io.fovea.wal.LogSession;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -32,12 +31,11 @@ class IoErrorTest {
         try {
           if (random.nextInt(3) == 0 != grows) {
             boolean absent =
-                t.tree.upsert(
-                    t.staging.key, 0, len, t.staging.value, 0, vLen, t.position, LogSession.NONE);
+                Writes.upsert(t.tree, t.staging.key, 0, len, t.staging.value, 0, vLen, t.position);
             t.model.put(key, value);
             assertEquals(!there, absent);
           } else {
-            boolean present = t.tree.delete(t.staging.key, 0, len, t.position, LogSession.NONE);
+            boolean present = Writes.delete(t.tree, t.staging.key, 0, len, t.position);
             t.model.remove(key);
             assertEquals(there, present);
           }

@@ -71,13 +71,13 @@ class KeyLocationCacheTest {
   private void put(BTree tree, long i) {
     Mem.putLongBE(key, 0, i);
     Mem.putLong(value, 0, i * i);
-    tree.upsert(key, 0, 8, value, 0, 40, p, LogSession.NONE);
+    Writes.upsert(tree, key, 0, 8, value, 0, 40, p);
   }
 
   /** Looks up a key, caches its location, and returns whether the location was known. */
   final boolean find(KeyLocationCache places, BTree tree, long i) {
     Mem.putLongBE(key, 0, i);
-    long hash = KeyHash.of(tree, key, 0, 8);
+    long hash = tree.keyHash(key, 0, 8);
     boolean right = places.find(tree, hash, key, 0, 8, p, 48);
     boolean found = p.found;
     long pid = p.pid;
@@ -149,7 +149,7 @@ class KeyLocationCacheTest {
     right(places, tree, 0, N, 2);
     for (int i = 0; i < N; i += 2) {
       Mem.putLongBE(key, 0, i);
-      assertTrue(tree.delete(key, 0, 8, p, LogSession.NONE));
+      assertTrue(Writes.delete(tree, key, 0, 8, p));
     }
     BTree other = filled(pool, 8, N / 2);
     for (int i = 0; i < N; i += 2) {
@@ -180,7 +180,7 @@ class KeyLocationCacheTest {
     for (int i = 0; i < N; i++) {
       long k = random.nextInt(2 * N);
       Mem.putLongBE(key, 0, k);
-      long few = KeyHash.of(tree, key, 0, 8) & 0x8000_0000_0000_0007L;
+      long few = tree.keyHash(key, 0, 8) & 0x8000_0000_0000_0007L;
       boolean right = places.find(tree, few, key, 0, 8, p, 48);
       assertEquals((k & 1) == 0, p.found);
       assertTrue(!p.found || tree.copyValue(p, value, 0, 48) == 40);
@@ -198,7 +198,7 @@ class KeyLocationCacheTest {
     KeyLocationCache places = places(1 << 20, tree);
     right(places, tree, 0, 2 * N, 2);
     Mem.putLongBE(key, 0, 0);
-    long hash = KeyHash.of(tree, key, 0, 8);
+    long hash = tree.keyHash(key, 0, 8);
     Position hint = new Position();
     places.setHint(tree, hash, hint);
     assertTrue(hint.pid != 0 && tree.pool().resident(hint.pid) < 0, "it was evicted");

@@ -179,7 +179,7 @@ class LocationReaderMutantsTest {
         byte[] key = key(i);
         int len = t.staging.key(key);
         Mem.putBytes(t.staging.value, 0, key, 0, len);
-        other.upsert(t.staging.key, 0, len, t.staging.value, 0, len, p, LogSession.NONE);
+        Writes.upsert(other, t.staging.key, 0, len, t.staging.value, 0, len, p);
       }
       for (int i = 0; i < KEYS; i++) {
         t.checkGet(key(i));

@@ -10,7 +10,6 @@ import io.fovea.error.StorageFullException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
-import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
@@ -123,14 +122,11 @@ class OverflowTest {
       int len = t.staging.key(TestTree.bytes("k"));
       assertThrows(
           ValueTooLargeException.class,
-          () ->
-              t.tree.upsert(
-                  t.staging.key, 0, len, value, 0, longest + 1, t.position, LogSession.NONE));
-      assertTrue(
-          t.tree.upsert(t.staging.key, 0, len, value, 0, longest, t.position, LogSession.NONE));
+          () -> Writes.upsert(t.tree, t.staging.key, 0, len, value, 0, longest + 1, t.position));
+      assertTrue(Writes.upsert(t.tree, t.staging.key, 0, len, value, 0, longest, t.position));
       assertEquals(longest, t.tree.copyValue(t.position, value, 0, longest));
       assertEquals(42, Mem.getByte(value, longest - 1));
-      assertTrue(t.tree.delete(t.staging.key, 0, len, t.position, LogSession.NONE));
+      assertTrue(Writes.delete(t.tree, t.staging.key, 0, len, t.position));
       assertEquals(1, t.verify().pages());
     }
   }
@@ -145,9 +141,7 @@ class OverflowTest {
       int vLen = t.staging.value(value(3_000_000));
       assertThrows(
           StorageFullException.class,
-          () ->
-              t.tree.upsert(
-                  t.staging.key, 0, len, t.staging.value, 0, vLen, t.position, LogSession.NONE));
+          () -> Writes.upsert(t.tree, t.staging.key, 0, len, t.staging.value, 0, vLen, t.position));
       t.checkAll();
       t.put(TestTree.bytes("l"), value(500_000));
       t.checkAll();

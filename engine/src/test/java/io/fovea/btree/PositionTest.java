@@ -158,9 +158,9 @@ class PositionTest {
       other.locate(t.staging.key, 0, len, p);
       assertFalse(p.found);
       t.tree.find(t.staging.key, 0, len, p);
-      assertTrue(other.upsert(t.staging.key, 0, len, t.staging.key, 0, 3, p, LogSession.NONE));
+      assertTrue(Writes.upsert(other, t.staging.key, 0, len, t.staging.key, 0, 3, p));
       assertNotEquals(0, p.pid);
-      assertTrue(t.tree.delete(t.staging.key, 0, len, p, LogSession.NONE));
+      assertTrue(Writes.delete(t.tree, t.staging.key, 0, len, p));
       t.model.remove(TestTree.bytes(50));
       assertEquals(1, TreeVerifier.verify(other).keys());
       TreeDrop.free(other, LogSession.NONE);
@@ -173,7 +173,7 @@ class PositionTest {
     try (TestTree t = filled(1000)) {
       Position p = new Position();
       int len = t.staging.key(TestTree.bytes(500));
-      t.tree.findShared(t.staging.key, 0, len, p);
+      t.tree.descent().findShared(t.staging.key, 0, len, false, p);
       assertTrue(p.found);
       assertTrue(t.tree.valid(p));
       assertFalse(t.pool.tryExclusive(p.frame, p.pid));
@@ -199,8 +199,7 @@ class PositionTest {
       assertThrows(
           KeyTooLargeException.class,
           () ->
-              t.tree.upsert(
-                  t.staging.key, 0, max + 1, t.staging.value, 0, 0, t.position, LogSession.NONE));
+              Writes.upsert(t.tree, t.staging.key, 0, max + 1, t.staging.value, 0, 0, t.position));
       // Looking up such a key is allowed: it is absent.
       t.tree.find(t.staging.key, 0, max + 1, t.position);
       assertFalse(t.position.found);
@@ -210,13 +209,10 @@ class PositionTest {
       assertThrows(
           IndexOutOfBoundsException.class,
           () ->
-              t.tree.upsert(
-                  t.staging.key, size - 1, 2, t.staging.value, 0, 0, t.position, LogSession.NONE));
+              Writes.upsert(t.tree, t.staging.key, size - 1, 2, t.staging.value, 0, 0, t.position));
       assertThrows(
           IndexOutOfBoundsException.class,
-          () ->
-              t.tree.upsert(
-                  t.staging.key, 0, 2, t.staging.value, -1, 2, t.position, LogSession.NONE));
+          () -> Writes.upsert(t.tree, t.staging.key, 0, 2, t.staging.value, -1, 2, t.position));
       t.checkAll();
     }
   }
@@ -234,8 +230,7 @@ class PositionTest {
       BTree catalog = BTree.createAt(t.pool, 1, 2, LogSession.NONE);
       assertEquals(2, catalog.rootPid());
       assertTrue(
-          catalog.upsert(
-              t.staging.key, 0, 4, t.staging.value, 0, 10, new Position(), LogSession.NONE));
+          Writes.upsert(catalog, t.staging.key, 0, 4, t.staging.value, 0, 10, new Position()));
       assertEquals(1, TreeVerifier.verify(catalog).keys());
     }
   }

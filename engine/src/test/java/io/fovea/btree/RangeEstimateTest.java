@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
-import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -221,9 +220,9 @@ class RangeEstimateTest {
         for (long k = from; k < from + 2_000; k += 4) {
           Mem.putBytes(memory, 0, TestTree.bytes(k), 0, 8);
           if (pass == 0) {
-            tree.upsert(memory, 0, 8, memory, 16, 30, p, LogSession.NONE);
+            Writes.upsert(tree, memory, 0, 8, memory, 16, 30, p);
           } else {
-            tree.delete(memory, 0, 8, p, LogSession.NONE);
+            Writes.delete(tree, memory, 0, 8, p);
           }
         }
       }

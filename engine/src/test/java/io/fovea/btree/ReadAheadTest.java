@@ -12,7 +12,6 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageException;
 import io.fovea.memory.Mem;
 import io.fovea.support.HeldDevice;
-import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -48,7 +47,7 @@ class ReadAheadTest {
       for (int i = 0; i < n; i++) {
         int len = t.staging.key(TestTree.bytes(i));
         int vLen = t.staging.value(new byte[100]);
-        t.tree.upsert(t.staging.key, 0, len, t.staging.value, 0, vLen, t.position, LogSession.NONE);
+        Writes.upsert(t.tree, t.staging.key, 0, len, t.staging.value, 0, vLen, t.position);
       }
       scan.seek(t.tree, staging.key, 0, -1, true, false);
       while (scan.load()) {
@@ -88,7 +87,7 @@ class ReadAheadTest {
     long expected = first;
     int n = 0;
     while (n < leavesMax && scan.load()) {
-      for (int i = 0; i < scan.count(); i++) {
+      for (int i = 0; i < scan.to() - scan.from(); i++) {
         assertEquals(expected, key(descending ? scan.to() - 1 - i : scan.from() + i));
         expected += descending ? -1 : 1;
       }
@@ -233,7 +232,7 @@ class ReadAheadTest {
         seek(next, descending);
         try {
           while (more = scan.load()) {
-            for (int i = 0; i < scan.count(); i++) {
+            for (int i = 0; i < scan.to() - scan.from(); i++) {
               assertEquals(next, key(descending ? scan.to() - 1 - i : scan.from() + i));
               next += descending ? -1 : 1;
             }

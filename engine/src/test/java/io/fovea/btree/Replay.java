@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.FreeList;
 import io.fovea.buffer.PageImages;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.config.Translation;
@@ -174,12 +175,12 @@ final class Replay implements AutoCloseable {
       byte[] value = Arrays.copyOf(key, 60);
       int len = staging.key(key);
       int vLen = staging.value(value);
-      tree.upsert(staging.key, 0, len, staging.value, 0, vLen, p, LogSession.NONE);
+      Writes.upsert(tree, staging.key, 0, len, staging.value, 0, vLen, p);
       model.put(key, value);
       if (i > records / 2 && i % 3 == 0) {
         byte[] near = model.ceilingKey(keys.next());
         byte[] gone = near != null ? near : model.firstKey();
-        assertTrue(tree.delete(staging.key, 0, staging.key(gone), p, LogSession.NONE));
+        assertTrue(Writes.delete(tree, staging.key, 0, staging.key(gone), p));
         model.remove(gone);
       }
     }
@@ -197,7 +198,7 @@ final class Replay implements AutoCloseable {
         report.pages(),
         "pages are lost, or used twice");
     Set<Long> free = new HashSet<>();
-    pool.recovery().freePages(free::add);
+    FreeList.visit(pool, free::add);
     assertEquals(now.freePages(), free.size());
     TestTree.Staging staging = new TestTree.Staging();
     Position p = new Position();

@@ -222,11 +222,11 @@ class SwizzleModelTest {
       for (int i = mine; i < KEYS; i += 2) {
         int len = key(s, i);
         Mem.copy(s.key, 0, s.value, 0, len);
-        t.tree.upsert(s.key, 0, len, s.value, 0, len + i % 300, p, NONE);
+        Writes.upsert(t.tree, s.key, 0, len, s.value, 0, len + i % 300, p);
       }
       for (int i = mine; i < KEYS; i += 2) {
         if (i % 64 > 1) {
-          assertTrue(t.tree.delete(s.key, 0, key(s, i), p, NONE), "key " + i);
+          assertTrue(Writes.delete(t.tree, s.key, 0, key(s, i), p), "key " + i);
         }
       }
     }

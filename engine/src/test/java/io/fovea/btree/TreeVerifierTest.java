@@ -222,7 +222,7 @@ class TreeVerifierTest {
         if (t.position.found) {
           t.tree.copyValue(t.position, t.staging.out, 0, 1000);
         }
-        t.tree.patch(t.staging.key, 0, len, 0, t.staging.value, 0, 0, t.position, LogSession.NONE);
+        Writes.patch(t.tree, t.staging.key, 0, len, 0, t.staging.value, 0, 0, t.position);
         t.tree.successor(t.staging.key, 0, len, t.position, new KeyBuffer(512));
         LeafScan scan = new LeafScan();
         scan.seek(t.tree, t.staging.key, 0, len, true, random.nextBoolean());
@@ -323,18 +323,18 @@ class TreeVerifierTest {
           int n = small.staging.key(TestTree.bytes(2800 + random.nextInt(500)));
           try {
             if (random.nextInt(3) == 0) {
-              small.tree.delete(small.staging.key, 0, n, small.position, LogSession.NONE);
+              Writes.delete(small.tree, small.staging.key, 0, n, small.position);
             } else {
               int vLen = random.nextInt(40) == 0 ? 2000 : random.nextInt(60);
-              small.tree.upsert(
+              Writes.upsert(
+                  small.tree,
                   small.staging.key,
                   0,
                   n,
                   small.staging.value,
                   0,
                   vLen,
-                  small.position,
-                  LogSession.NONE);
+                  small.position);
             }
           } catch (FoveaException expected) {
             small.position.clear();

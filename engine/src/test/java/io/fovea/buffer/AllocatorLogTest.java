@@ -292,7 +292,7 @@ class AllocatorLogTest {
   /** Each page is in use or free, and has the right contents. */
   private static void check(BufferPool pool, Map<Long, Long> model, long highWater, long seed) {
     Set<Long> free = new HashSet<>();
-    pool.recovery().freePages(pid -> assertTrue(free.add(pid)));
+    FreeList.visit(pool, pid -> assertTrue(free.add(pid)));
     assertEquals(highWater - AllocatorState.FIRST_PID, free.size() + model.size(), "seed " + seed);
     model.forEach(
         (pid, word) -> assertEquals(word, Pools.word(pool, pid), "seed " + seed + ", page " + pid));

@@ -357,7 +357,7 @@ class BufferPoolTest {
 
     BufferPool again = Pools.open(device, kind, state);
     Set<Long> listed = new HashSet<>();
-    again.recovery().freePages(pid -> assertTrue(listed.add(pid)));
+    FreeList.visit(again, pid -> assertTrue(listed.add(pid)));
     assertEquals(freed, listed);
     for (int i = 0; i < 150; i++) {
       assertTrue(freed.remove(Pools.page(again)), "each freed page is reused once");
@@ -457,7 +457,7 @@ class BufferPoolTest {
     // A free list that leads to a page in use.
     BufferPool again = Pools.open(device, Translation.PREDICTIVE, new AllocatorState(13, 5, 1));
     assertThrows(CorruptionException.class, () -> Pools.page(again));
-    assertThrows(CorruptionException.class, () -> again.recovery().freePages(pid -> {}));
+    assertThrows(AssertionError.class, () -> FreeList.visit(again, pid -> {}));
     Pools.check(again);
     again.close();
   }

@@ -48,7 +48,7 @@ class FreeListWalkTest {
   /** Each page below the high-water mark is free or in use. */
   private void check() {
     Set<Long> all = new HashSet<>(used);
-    pool.recovery().freePages(pid -> assertTrue(all.add(pid)));
+    FreeList.visit(pool, pid -> assertTrue(all.add(pid)));
     assertEquals(pool.allocatorState().highWater() - AllocatorState.FIRST_PID, all.size());
     Pools.check(pool);
   }

@@ -105,7 +105,7 @@ class FreeRunsTest {
   /** Each page below the mark is in use, with its contents, or free. */
   private static void check(BufferPool pool, Map<Long, Long> used) {
     Set<Long> all = new HashSet<>(used.keySet());
-    pool.recovery().freePages(pid -> assertTrue(all.add(pid)));
+    FreeList.visit(pool, pid -> assertTrue(all.add(pid)));
     assertEquals(pool.allocatorState().highWater() - AllocatorState.FIRST_PID, all.size());
     used.forEach((pid, word) -> assertEquals(word, Pools.word(pool, pid)));
     Pools.check(pool);

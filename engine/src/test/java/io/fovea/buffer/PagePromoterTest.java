@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
-import io.fovea.btree.KeyHash;
 import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Position;
 import io.fovea.config.Translation;
@@ -112,7 +111,7 @@ class PagePromoterTest {
       KeyLocationCache places = new KeyLocationCache(KeyLocationCache.BYTES_MIN, 4096);
       int looks = 0;
       for (; frames.pid(away) == p.pid && looks < 100 * 32; looks++) {
-        places.cache(tree, KeyHash.of(tree, key, 0, 8), p);
+        places.cache(tree, tree.keyHash(key, 0, 8), p);
       }
       checkIn(frames, p.pid, home);
       assertTrue(looks > 0);

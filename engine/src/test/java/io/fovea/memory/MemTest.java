@@ -119,16 +119,14 @@ class MemTest {
     assertEquals(0x8102030405060708L, Mem.getLongBE(a, 3));
     assertEquals(0x81, Mem.getUnsignedByte(a, 3));
     assertEquals(0x81020304, Mem.getIntBE(a, 3));
-    assertEquals(0x8102, Mem.getUnsignedShortBE(a, 3));
     Mem.putIntBE(a, 5, -2);
     assertEquals(-2, Mem.getIntBE(a, 5));
     Mem.putInt(a, 5, 77);
     assertEquals(77, Mem.getInt(a, 5));
     Mem.putShort(a, 7, (short) -1);
-    assertEquals(-1, Mem.getShort(a, 7));
     assertEquals(0xFFFF, Mem.getUnsignedShort(a, 7));
     Mem.putShortBE(a, 7, (short) 0x1234);
-    assertEquals(0x1234, Mem.getUnsignedShortBE(a, 7));
+    assertEquals(0x12, Mem.getByte(a, 7));
     Mem.putByte(a, 9, (byte) -7);
     assertEquals(-7, Mem.getByte(a, 9));
     Mem.putByteOpaque(a, 9, (byte) 8);
@@ -146,8 +144,7 @@ class MemTest {
     assertFalse(Mem.casLong(a, 8, 5, 7));
     assertEquals(6, Mem.casExchangeLong(a, 8, 6, 9));
     assertEquals(9, Mem.getAndAddLong(a, 8, 3));
-    assertEquals(12, Mem.getAndSetLong(a, 8, 1));
-    assertEquals(1, Mem.getLongVolatile(a, 8));
+    assertEquals(12, Mem.getLongVolatile(a, 8));
     Mem.putLongRelease(a, 8, 2);
     assertEquals(2, Mem.getLongAcquire(a, 8));
     Mem.putLongOpaque(a, 8, 3);
@@ -158,14 +155,10 @@ class MemTest {
     assertTrue(Mem.casInt(a, 4, 5, 6));
     assertFalse(Mem.casInt(a, 4, 5, 7));
     assertEquals(6, Mem.getAndAddInt(a, 4, 1));
-    assertEquals(7, Mem.getAndSetInt(a, 4, 1));
-    assertEquals(1, Mem.getIntVolatile(a, 4));
     Mem.putIntRelease(a, 4, 2);
-    assertEquals(2, Mem.getIntAcquire(a, 4));
+    assertEquals(2, Mem.getIntOpaque(a, 4));
     Mem.putIntOpaque(a, 4, 3);
-    assertEquals(3, Mem.getIntOpaque(a, 4));
-    Mem.putIntVolatile(a, 4, 4);
-    assertEquals(4, Mem.getInt(a, 4));
+    assertEquals(3, Mem.getInt(a, 4));
     assertThrows(IllegalArgumentException.class, () -> Mem.casLong(a, 4, 0, 0), "not aligned");
     assertThrows(IllegalArgumentException.class, () -> Mem.casInt(a, 2, 0, 0), "not aligned");
   }

@@ -282,14 +282,14 @@ class RewiringTest {
 
   @Test
   void facts() {
-    assertTrue(KernelFacts.mappingsMax() >= 1000);
-    assertTrue(KernelFacts.mappingsToSpare() < KernelFacts.mappingsMax());
+    assertTrue(MappingBudget.mappingsMax() >= 1000);
+    assertTrue(KernelFacts.mappingsToSpare() < MappingBudget.mappingsMax());
     assertTrue(KernelFacts.mappings() > 10);
     assertTrue(KernelFacts.overcommit() >= 0);
     assertTrue(List.of("always", "madvise", "never", "").contains(KernelFacts.hugePages()));
     assertFalse(KernelFacts.hugePagesOfFiles().contains(" "));
     assertTrue(KernelFacts.memoryAvailable().orElse(1) > 0);
     assertTrue(MappingBudget.ofProcess().limit() <= MappingBudget.LIMIT);
-    assertTrue(MappingBudget.ofProcess().limit() <= KernelFacts.mappingsMax() / 4);
+    assertTrue(MappingBudget.ofProcess().limit() <= MappingBudget.mappingsMax() / 4);
   }
 }

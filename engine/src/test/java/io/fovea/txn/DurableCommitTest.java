@@ -653,7 +653,8 @@ class DurableCommitTest {
           });
       f.disk.hold(IoOp.SYNC);
       Position p = new Position();
-      t.findShared(TxFixture.bytes("k1"), 0, 2, p);
+      t.find(TxFixture.bytes("k1"), 0, 2, p);
+      assertEquals(p.frame, t.pool().fixShared(p.pid));
       AtomicReference<Throwable> thrown = new AtomicReference<>();
       long tail = f.log.tail();
       Thread w =

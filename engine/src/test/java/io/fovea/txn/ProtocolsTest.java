@@ -105,20 +105,20 @@ class ProtocolsTest {
   /** Checks that everything can be used, so no lock is left. */
   static void atRest(TxFixture f, String... more) {
     assertEquals(0, f.engine.active());
-    ProtocolMemory memory = f.engine.protocolMemory();
-    switch (f.engine.config().protocol()) {
+    ProtocolMemory memory = f.engine.shared.protocolMemory;
+    switch (f.engine.shared.config.protocol()) {
       case TWO_PHASE_LOCKING -> assertEquals(0, memory.locks.held());
       case OCC -> assertFalse(memory.history.locked());
       case TICTOC, SILO, STO, MVTO -> {
         Timestamps t = f.engine.timestamps();
         t.enter(0);
         for (BTree tree : f.trees) {
-          unlocked(t, Items.atEnd(tree));
+          unlocked(t, tree.endHash());
           for (char k = 'a'; k <= 'z'; k++) {
-            unlocked(t, Items.of(tree, TxFixture.bytes("" + k), 0, 1));
+            unlocked(t, tree.keyHash(TxFixture.bytes("" + k), 0, 1));
           }
           for (String k : more) {
-            unlocked(t, Items.of(tree, TxFixture.bytes(k), 0, TxFixture.length(k)));
+            unlocked(t, tree.keyHash(TxFixture.bytes(k), 0, TxFixture.length(k)));
           }
         }
         t.exit(0);

@@ -22,7 +22,7 @@ public final class TestLocks {
         held.append(" column ").append(column);
       }
     }
-    ProtocolMemory memory = engine.protocolMemory();
+    ProtocolMemory memory = engine.shared.protocolMemory;
     if (memory.locks != null && memory.locks.held() > 0) {
       held.append(" locked slots: ").append(memory.locks.held());
     }
@@ -30,5 +30,10 @@ public final class TestLocks {
       held.append(" the critical section");
     }
     return held.toString();
+  }
+
+  /** Returns the number of update locks held. */
+  public static int updateLocks(TxEngine engine) {
+    return engine.shared.updateLocks.held();
   }
 }

@@ -23,7 +23,7 @@ class UpdateLocksTest {
   /** Waits are unbounded, so that no test depends on time. */
   private static TxFixture fixture(Protocol kind) {
     TxFixture f = new TxFixture(Records.with(Configs.contexts(32), "protocol", kind), 512, 2);
-    f.engine.updateLocks().timeoutNanos = Long.MAX_VALUE;
+    f.engine.shared.updateLocks.timeoutNanos = Long.MAX_VALUE;
     f.run(
         c -> {
           for (char key = 'a'; key <= 'z'; key++) {
@@ -43,14 +43,14 @@ class UpdateLocksTest {
   }
 
   private static void awaitSleeper(TxFixture f) {
-    while (f.engine.updateLocks().sleeping() == 0) {
+    while (f.engine.shared.updateLocks.sleeping() == 0) {
       Thread.onSpinWait();
     }
   }
 
   private static void atRest(TxFixture f) {
-    assertEquals(0, f.engine.updateLocks().held());
-    assertEquals(0, f.engine.updateLocks().sleeping());
+    assertEquals(0, f.engine.shared.updateLocks.held());
+    assertEquals(0, f.engine.shared.updateLocks.sleeping());
     ProtocolsTest.atRest(f);
   }
 
@@ -71,7 +71,7 @@ class UpdateLocksTest {
         BTree t = f.tree();
         Client first = new Client(f.begin());
         increment(first, t, "a");
-        assertEquals(1, f.engine.updateLocks().held());
+        assertEquals(1, f.engine.shared.updateLocks.held());
         CompletableFuture<Long> second =
             inAnotherThread(
                 () -> {
@@ -197,7 +197,7 @@ class UpdateLocksTest {
   @EnumSource
   void waitersContinueWithoutAnIdleHolder(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
-      f.engine.updateLocks().timeoutNanos = 1;
+      f.engine.shared.updateLocks.timeoutNanos = 1;
       BTree t = f.tree();
       Client idle = new Client(f.begin());
       increment(idle, t, "a");
@@ -215,7 +215,7 @@ class UpdateLocksTest {
     try (TxFixture f = fixture(kind)) {
       Client c = new Client(f.engine.begin(true, 0, false));
       assertEquals("0", c.getForUpdate(f.tree(), "a"));
-      assertEquals(0, f.engine.updateLocks().held());
+      assertEquals(0, f.engine.shared.updateLocks.held());
       c.commit();
       atRest(f);
     }
@@ -228,7 +228,7 @@ class UpdateLocksTest {
     try (TxFixture f = fixture(kind)) {
       Client c = new Client(f.engine.begin(false, 0, true));
       increment(c, f.tree(), "a");
-      assertEquals(c.tx.isPessimistic() ? 0 : 1, f.engine.updateLocks().held());
+      assertEquals(c.tx.isPessimistic() ? 0 : 1, f.engine.shared.updateLocks.held());
       c.commit();
       atRest(f);
     }

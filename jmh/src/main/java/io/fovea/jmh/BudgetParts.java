@@ -91,7 +91,7 @@ public class BudgetParts {
     tree = BTree.create(pool, TREE, LogSession.NONE);
     for (int n = 0; n < records; n++) {
       setKey(n);
-      tree.upsert(key, 0, 8, value, 0, BudgetTables.STOCK_BYTES, position, LogSession.NONE);
+      tree.upsertInline(key, 0, 8, value, 0, BudgetTables.STOCK_BYTES, position, LogSession.NONE);
     }
     TxConfig config = TxConfig.DEFAULT;
     timestamps = new Timestamps(config.contexts(), config.timestamps(), null);

@@ -173,7 +173,7 @@ public class ChildHintCost {
       Position position = new Position();
       for (int n = 0; n < records; n++) {
         Mem.putLongBE(key, 0, n);
-        tree.upsert(key, 0, 8, value, 0, VALUE, position, LogSession.NONE);
+        tree.upsertInline(key, 0, 8, value, 0, VALUE, position, LogSession.NONE);
       }
     }
   }

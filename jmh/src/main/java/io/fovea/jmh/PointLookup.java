@@ -2,7 +2,6 @@ package io.fovea.jmh;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.BulkLoader;
-import io.fovea.btree.KeyHash;
 import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Position;
 import io.fovea.buffer.AllocatorState;
@@ -224,7 +223,7 @@ public class PointLookup {
 
   private long readByPlace(KeyLocationCache known, Worker w) {
     Position p = w.position;
-    long hash = KeyHash.of(tree, w.key, 0, 8);
+    long hash = tree.keyHash(w.key, 0, 8);
     boolean right;
     do {
       right = known.find(tree, hash, w.key, 0, 8, p, VALUE_BYTES);

@@ -151,7 +151,7 @@ final class Slots implements AutoCloseable {
   static void printFacts() {
     System.out.println(
         "Kernel: vm.max_map_count "
-            + KernelFacts.mappingsMax()
+            + MappingBudget.mappingsMax()
             + ", so "
             + KernelFacts.mappingsToSpare()
             + " mappings may be used; huge pages "

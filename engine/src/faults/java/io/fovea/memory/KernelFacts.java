@@ -14,16 +14,10 @@ import java.util.stream.Stream;
 
 /**
  * Limits and policies of the kernel for the address space of a process. Each call asks the kernel,
- * which takes microseconds to milliseconds. Nothing is thrown on other systems.
- *
- * <p>Safe for use by any thread.
- *
- * @since 0.1.0
+ * which takes microseconds to milliseconds. Nothing is thrown on other systems. For tests and
+ * benchmarks.
  */
 public final class KernelFacts {
-  /** The default of Linux. */
-  private static final int MAPPINGS_MAX = 65_530;
-
   /**
    * Mappings of the JVM itself, with its threads and its code, and of other code that maps files.
    */
@@ -34,23 +28,13 @@ public final class KernelFacts {
   private KernelFacts() {}
 
   /**
-   * Returns how many mappings a process may have: {@code vm.max_map_count}. A JVM that needs
-   * another terminates.
-   *
-   * @return mappings; 65,530 if not known
-   */
-  public static int mappingsMax() {
-    return (int) Math.min(Integer.MAX_VALUE, number("/proc/sys/vm/max_map_count", MAPPINGS_MAX));
-  }
-
-  /**
    * Returns how many mappings a dedicated program may use for rewiring: all but those reserved for
    * the JVM.
    *
-   * @return mappings; 50,000 if {@link #mappingsMax} is the default of Linux
+   * @return mappings; 50,000 if {@link MappingBudget#mappingsMax} is the default of Linux
    */
   public static int mappingsToSpare() {
-    return Math.max(0, mappingsMax() - MAPPINGS_OF_OTHERS);
+    return Math.max(0, MappingBudget.mappingsMax() - MAPPINGS_OF_OTHERS);
   }
 
   /**
