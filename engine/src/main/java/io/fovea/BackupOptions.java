@@ -35,10 +35,7 @@ public final class BackupOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public BackupOptions bytesPerSecond(long bytes) {
-    if (bytes < 0) {
-      throw new IllegalArgumentException(
-          "BackupOptions.bytesPerSecond must be 0 or more, not " + bytes + ".");
-    }
+    Options.check(bytes >= 0, "BackupOptions.bytesPerSecond must be 0 or more", bytes);
     return new BackupOptions(bytes, since);
   }
 

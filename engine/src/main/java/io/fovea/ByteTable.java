@@ -2,7 +2,6 @@ package io.fovea;
 
 import io.fovea.btree.RangeEstimate;
 import io.fovea.error.InvalidUseException;
-import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.ByteReads;
 import io.fovea.index.ByteStage;
 import io.fovea.index.RecordExpiry;
@@ -15,6 +14,7 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.BiConsumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -56,15 +56,13 @@ final class ByteTable extends Table<byte[], byte[]> {
   public byte @Nullable [] get(Transaction tx, byte[] key) {
     Tx t = tx.enter(database, core);
     try {
-      StatementContext statementContext = tx.statementContext();
-      MemorySegment k = stage.key(statementContext, key);
-      int n = ByteReads.value(t, statementContext, core, k, key.length);
+      StatementContext context = tx.statementContext();
+      MemorySegment k = stage.key(context, key);
+      int n = ByteReads.value(t, context, core, k, key.length);
       if (n < 0) {
         return null;
       }
-      return ByteReads.taken(statementContext, n);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
+      return ByteReads.taken(context, n);
     } finally {
       tx.exit();
     }
@@ -75,15 +73,13 @@ final class ByteTable extends Table<byte[], byte[]> {
     Objects.requireNonNull(out, "out");
     Tx t = tx.enter(database, core);
     try {
-      StatementContext statementContext = tx.statementContext();
-      MemorySegment k = stage.key(statementContext, key);
-      int n = ByteReads.value(t, statementContext, core, k, (int) key.byteSize());
+      StatementContext context = tx.statementContext();
+      MemorySegment k = stage.key(context, key);
+      int n = ByteReads.value(t, context, core, k, (int) key.byteSize());
       if (n >= 0) {
-        MemorySegment.copy(statementContext.valueStage(n), 0, out, 0, Math.min(n, out.byteSize()));
+        MemorySegment.copy(context.valueStage(n), 0, out, 0, Math.min(n, out.byteSize()));
       }
       return n;
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -99,8 +95,6 @@ final class ByteTable extends Table<byte[], byte[]> {
     try {
       MemorySegment k = stage.key(tx.statementContext(), key);
       t.lockForUpdate(core.tree, k, 0, (int) key.byteSize());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -118,8 +112,6 @@ final class ByteTable extends Table<byte[], byte[]> {
           stage.requireKey(Objects.requireNonNull(all[i], "key").length);
         }
         ByteReads.readAll(t, tx.statementContext(), core, all, values, from, to);
-      } catch (TransactionAbortedException e) {
-        throw tx.markAborted(e);
       } finally {
         tx.exit();
       }
@@ -131,12 +123,10 @@ final class ByteTable extends Table<byte[], byte[]> {
   public boolean exists(Transaction tx, byte[] key) {
     Tx t = tx.enter(database, core);
     try {
-      StatementContext statementContext = tx.statementContext();
-      MemorySegment k = stage.key(statementContext, key);
+      StatementContext context = tx.statementContext();
+      MemorySegment k = stage.key(context, key);
       int n = t.getAlone(core.tree, k, 0, key.length, k, 0, 0);
-      return n >= 0 && !RecordExpiry.isHidden(statementContext, t, core, k, 0, key.length);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
+      return n >= 0 && !RecordExpiry.isHidden(context, t, core, k, 0, key.length);
     } finally {
       tx.exit();
     }
@@ -168,8 +158,6 @@ final class ByteTable extends Table<byte[], byte[]> {
       RangeEstimate e =
           RangeEstimate.of(core.tree, s, 0, loLen == 0 ? -1 : loLen, true, s, loLen, hiLen, false);
       return new Estimate(e.entries(), e.bytes());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -198,8 +186,6 @@ final class ByteTable extends Table<byte[], byte[]> {
       MemorySegment v = stage.value(tx.statementContext(), value);
       core.requireChangeable();
       core.insert(t, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -226,8 +212,6 @@ final class ByteTable extends Table<byte[], byte[]> {
       MemorySegment v = stage.value(tx.statementContext(), value);
       core.requireChangeable();
       t.put(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -235,12 +219,12 @@ final class ByteTable extends Table<byte[], byte[]> {
 
   /** Writes a record and its index entries. */
   private void write(Transaction tx, Tx t, MemorySegment key, MemorySegment value, boolean insert) {
-    StatementContext statementContext = tx.statementContext();
+    StatementContext context = tx.statementContext();
     stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
-    MemorySegment v = stage.value(statementContext, value);
+    MemorySegment v = stage.value(context, value);
     int length = (int) value.byteSize();
     core.requireChangeable();
-    stage.write(statementContext, t, core.indexes(), key, v, length, insert);
+    stage.write(context, t, core.indexes(), key, v, length, insert);
   }
 
   @Override
@@ -260,8 +244,6 @@ final class ByteTable extends Table<byte[], byte[]> {
       MemorySegment k = stage.key(tx.statementContext(), key);
       core.requireChangeable();
       return t.delete(core.tree, k, 0, (int) key.byteSize());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -291,8 +273,6 @@ final class ByteTable extends Table<byte[], byte[]> {
       t.requireWritable();
       TxScan scan = open(tx, t, interval, prefix, ScanOrder.ASCENDING);
       return RowCursor.delete(tx, t, core, scan, max);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -301,24 +281,22 @@ final class ByteTable extends Table<byte[], byte[]> {
   @Override
   public <X extends Exception> LoadReport load(
       LoadOptions options, LoadSource<? super TableLoad<byte[], byte[]>, X> source) throws X {
-    return load(
+    return this.<byte[], byte[], X>load(
         options,
         source,
         stored ->
-            new TableLoad<>(
-                (key, value) -> {
-                  Objects.requireNonNull(key, "key");
-                  Objects.requireNonNull(value, "value");
-                  stored.add(MemorySegment.ofArray(key), MemorySegment.ofArray(value));
-                },
-                stored));
+            (key, value) -> {
+              Objects.requireNonNull(key, "key");
+              Objects.requireNonNull(value, "value");
+              stored.add(MemorySegment.ofArray(key), MemorySegment.ofArray(value));
+            });
   }
 
   /** Loads records that are converted to byte strings. */
   <K, V, X extends Exception> LoadReport load(
       LoadOptions options,
       LoadSource<? super TableLoad<K, V>, X> source,
-      Function<StoredLoad, TableLoad<K, V>> taker)
+      Function<StoredLoad, BiConsumer<K, V>> receiver)
       throws X {
     Objects.requireNonNull(source, "source");
     return LoadReport.of(
@@ -329,7 +307,7 @@ final class ByteTable extends Table<byte[], byte[]> {
                 options.settings(),
                 sink -> {
                   try (StoredLoad stored = new StoredLoad(core, sink)) {
-                    source.run(taker.apply(stored));
+                    source.run(new TableLoad<>(receiver.apply(stored), stored));
                   }
                 }));
   }
@@ -380,8 +358,6 @@ final class ByteTable extends Table<byte[], byte[]> {
     try {
       core.requireUsable();
       return new EntryScan<>(tx, table, open(tx, t, interval, prefix, order), coding);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }

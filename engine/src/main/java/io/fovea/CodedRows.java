@@ -237,9 +237,7 @@ final class CodedRows<K, V> extends Table<K, V> {
       @Override
       public byte[] encode(K key) {
         Key k = encoded(key);
-        byte[] bytes = new byte[k.length()];
-        Mem.getBytes(k.segment(), k.base(), bytes, 0, bytes.length);
-        return bytes;
+        return Mem.bytes(k.segment(), k.base(), k.length());
       }
 
       @Override

@@ -74,10 +74,7 @@ public final class CompactOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public CompactOptions bytesPerSecond(long bytes) {
-    if (bytes < 0) {
-      throw new IllegalArgumentException(
-          "CompactOptions.bytesPerSecond must be 0 or more, not " + bytes + ".");
-    }
+    Options.check(bytes >= 0, "CompactOptions.bytesPerSecond must be 0 or more", bytes);
     return new CompactOptions(bytes, movePages, punchHoles, progress);
   }
 

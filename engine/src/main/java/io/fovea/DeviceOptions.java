@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.buffer.PageReads;
 import io.fovea.config.Io;
 import java.util.Objects;
+import java.util.StringJoiner;
 import java.util.function.Consumer;
 
 /**
@@ -14,20 +15,11 @@ import java.util.function.Consumer;
 public final class DeviceOptions {
   private static final DeviceOptions DEFAULTS = new DeviceOptions(new Values());
 
-  private static final class Values implements Cloneable {
+  private static final class Values extends OptionValues<Values> {
     int pageSize = 4096;
     Io io = Io.AUTO;
     boolean directIo = true;
     int maxInFlightReads = PageReads.CAPACITY;
-
-    @Override
-    public Values clone() {
-      try {
-        return (Values) super.clone();
-      } catch (CloneNotSupportedException e) {
-        throw new AssertionError(e);
-      }
-    }
   }
 
   private final Values v;
@@ -42,9 +34,7 @@ public final class DeviceOptions {
   }
 
   private DeviceOptions with(Consumer<Values> change) {
-    Values copy = v.clone();
-    change.accept(copy);
-    return new DeviceOptions(copy);
+    return new DeviceOptions(v.with(change));
   }
 
   /**
@@ -122,14 +112,11 @@ public final class DeviceOptions {
 
   @Override
   public String toString() {
-    return "DeviceOptions[pageSize="
-        + v.pageSize
-        + ", io="
-        + v.io
-        + ", directIo="
-        + v.directIo
-        + ", maxInFlightReads="
-        + v.maxInFlightReads
-        + "]";
+    return new StringJoiner(", ", "DeviceOptions[", "]")
+        .add("pageSize=" + v.pageSize)
+        .add("io=" + v.io)
+        .add("directIo=" + v.directIo)
+        .add("maxInFlightReads=" + v.maxInFlightReads)
+        .toString();
   }
 }

@@ -15,15 +15,7 @@ final class EntryReads {
 
   /** Returns the length of the primary key in the current entry of a scan. */
   static int keyLength(TableCore table, IndexCore index, TxScan s) {
-    return keyLength(table, index, s.page(), s.valueLength());
-  }
-
-  static int keyLength(TableCore table, IndexCore index, long page, int valueLength) {
-    int length = index.hints.keyLength(valueLength);
-    if (length < 0 || length > table.keyBytesMax) {
-      throw RowIndex.wrongKey(table, index, page, length);
-    }
-    return length;
+    return index.keyLength(table, s.page(), s.valueLength());
   }
 
   /** Reads the record of the current entry of a scan. */
@@ -41,20 +33,19 @@ final class EntryReads {
    * @param entry the handle of the entry's read, or negative
    */
   static byte[] value(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore table,
       IndexCore index,
       MemorySegment pk,
       int pkLen,
       int entry) {
-    MemorySegment v = statementContext.valueStage(0);
+    MemorySegment v = context.valueStage(0);
     int capacity = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
     int n =
-        index.hints.get(
-            statementContext, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, capacity);
+        index.hints.get(context, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, capacity);
     while (n > capacity) {
-      v = statementContext.valueStage(n);
+      v = context.valueStage(n);
       capacity = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
       n = t.get(table.tree, pk, 0, pkLen, v, 0, capacity);
     }
@@ -69,6 +60,6 @@ final class EntryReads {
           1,
           n);
     }
-    return EntryScan.copy(v, 0, n);
+    return Mem.bytes(v, 0, n);
   }
 }

@@ -1,7 +1,6 @@
 package io.fovea;
 
 import io.fovea.error.InvalidUseException;
-import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -83,8 +82,6 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       boolean again = visible != null && visible.mustRecheck(false);
       leave();
       return completeMove(again || scan != null && scan.next(), false);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -146,8 +143,6 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       MemorySegment stage = tx.statementContext().keyStage(to.length);
       Mem.putBytes(stage, 0, to, 0, to.length);
       return completeMove(s.seek(stage, 0, to.length, inclusive), false);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -173,8 +168,6 @@ final class EntryScan<K, V> extends Cursor<K, V> {
             length);
       }
       out.load(s.keySegment(), s.keyOffset(), length);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -191,8 +184,6 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     try {
       leave();
       return completeMove(scan != null && how.test(scan), back);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -216,11 +207,9 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     try {
       TxScan s = currentScan();
       if (index != null) {
-        return copy(s.valueSegment(), s.valueOffset(), EntryReads.keyLength(table, index, s));
+        return Mem.bytes(s.valueSegment(), s.valueOffset(), EntryReads.keyLength(table, index, s));
       }
       return keyOf(s);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -230,7 +219,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     if (s.keyLength() > longest()) {
       throw table.longKey(s.page(), longest(), s.keyLength());
     }
-    return copy(s.keySegment(), s.keyOffset(), s.keyLength());
+    return Mem.bytes(s.keySegment(), s.keyOffset(), s.keyLength());
   }
 
   @Override
@@ -238,8 +227,6 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     enter();
     try {
       return keyOf(currentScan());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -257,18 +244,10 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       if (index != null) {
         return EntryReads.value(tx, t, table, index, s);
       }
-      return copy(s.valueSegment(), s.valueOffset(), s.valueLength());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
+      return Mem.bytes(s.valueSegment(), s.valueOffset(), s.valueLength());
     } finally {
       tx.exit();
     }
-  }
-
-  static byte[] copy(MemorySegment src, long off, int len) {
-    byte[] out = new byte[len];
-    Mem.getBytes(src, off, out, 0, len);
-    return out;
   }
 
   @Override
@@ -288,8 +267,6 @@ final class EntryScan<K, V> extends Cursor<K, V> {
         if (s != null) {
           s.close();
         }
-      } catch (TransactionAbortedException e) {
-        throw tx.markAborted(e);
       } finally {
         tx.exit();
       }

@@ -6,6 +6,7 @@ import io.fovea.config.Replacement;
 import io.fovea.config.TimestampStore;
 import io.fovea.config.Translation;
 import java.util.Objects;
+import java.util.StringJoiner;
 import java.util.function.Consumer;
 
 /**
@@ -19,7 +20,7 @@ import java.util.function.Consumer;
 public final class ExperimentOptions {
   private static final ExperimentOptions DEFAULTS = new ExperimentOptions(new Values());
 
-  private static final class Values implements Cloneable {
+  private static final class Values extends OptionValues<Values> {
     Protocol protocol = Protocol.TICTOC;
     TimestampStore timestamps = TimestampStore.FOCUS_SKETCH;
     Translation translation = Translation.PREDICTIVE;
@@ -33,15 +34,6 @@ public final class ExperimentOptions {
     boolean evictImmediately;
     boolean timestampsInBuffer;
     boolean isolated = true;
-
-    @Override
-    public Values clone() {
-      try {
-        return (Values) super.clone();
-      } catch (CloneNotSupportedException e) {
-        throw new AssertionError(e);
-      }
-    }
   }
 
   private final Values v;
@@ -56,9 +48,7 @@ public final class ExperimentOptions {
   }
 
   private ExperimentOptions with(Consumer<Values> change) {
-    Values copy = v.clone();
-    change.accept(copy);
-    return new ExperimentOptions(copy);
+    return new ExperimentOptions(v.with(change));
   }
 
   /**
@@ -173,10 +163,7 @@ public final class ExperimentOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public ExperimentOptions subtreeDeleteThreshold(int leaves) {
-    if (leaves < 0) {
-      throw new IllegalArgumentException(
-          "ExperimentOptions.subtreeDeleteThreshold must be 0 or more, not " + leaves + ".");
-    }
+    Options.check(leaves >= 0, "ExperimentOptions.subtreeDeleteThreshold must be 0 or more", leaves);
     return with(v -> v.subtreeDeleteThreshold = leaves);
   }
 
@@ -319,32 +306,20 @@ public final class ExperimentOptions {
 
   @Override
   public String toString() {
-    return "ExperimentOptions[protocol="
-        + v.protocol
-        + ", timestamps="
-        + v.timestamps
-        + ", translation="
-        + v.translation
-        + ", replacement="
-        + v.replacement
-        + ", hints="
-        + v.hints
-        + ", subtreeDeleteThreshold="
-        + v.subtreeDeleteThreshold
-        + ", cacheAllKeyLocations="
-        + v.cacheAllKeyLocations
-        + ", hugePages="
-        + v.hugePages
-        + ", fileBytesMax="
-        + v.fileBytesMax
-        + ", locationCacheLayout="
-        + v.locationCacheLayout
-        + ", evictImmediately="
-        + v.evictImmediately
-        + ", timestampsInBuffer="
-        + v.timestampsInBuffer
-        + ", isolated="
-        + v.isolated
-        + "]";
+    return new StringJoiner(", ", "ExperimentOptions[", "]")
+        .add("protocol=" + v.protocol)
+        .add("timestamps=" + v.timestamps)
+        .add("translation=" + v.translation)
+        .add("replacement=" + v.replacement)
+        .add("hints=" + v.hints)
+        .add("subtreeDeleteThreshold=" + v.subtreeDeleteThreshold)
+        .add("cacheAllKeyLocations=" + v.cacheAllKeyLocations)
+        .add("hugePages=" + v.hugePages)
+        .add("fileBytesMax=" + v.fileBytesMax)
+        .add("locationCacheLayout=" + v.locationCacheLayout)
+        .add("evictImmediately=" + v.evictImmediately)
+        .add("timestampsInBuffer=" + v.timestampsInBuffer)
+        .add("isolated=" + v.isolated)
+        .toString();
   }
 }

@@ -3,7 +3,6 @@ package io.fovea;
 import io.fovea.btree.RangeEstimate;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
-import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.ByteReads;
 import io.fovea.index.IndexCore;
 import io.fovea.index.RecordExpiry;
@@ -181,32 +180,28 @@ public final class Index<I, K, V> {
     Tx t = tx.enter(index.table().database(), table);
     try {
       requireUsable(table, core);
-      StatementContext statementContext = tx.statementContext();
-      MemorySegment pk = statementContext.keyStage(table.keyBytesMax + core.hints.bytes());
-      int length = find(t, statementContext, key, pk);
+      StatementContext context = tx.statementContext();
+      MemorySegment pk = context.keyStage(table.keyBytesMax + core.hints.bytes());
+      int length = find(t, context, key, pk);
       int entry = t.lastRead();
-      if (length < 0 || RecordExpiry.isHidden(statementContext, t, table, pk, 0, length)) {
+      if (length < 0 || RecordExpiry.isHidden(context, t, table, pk, 0, length)) {
         return null;
       }
-      byte[] found = EntryScan.copy(pk, 0, length);
-      return new byte[][] {
-        found, EntryReads.value(statementContext, t, table, core, pk, length, entry)
-      };
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
+      byte[] found = Mem.bytes(pk, 0, length);
+      return new byte[][] {found, EntryReads.value(context, t, table, core, pk, length, entry)};
     } finally {
       tx.exit();
     }
   }
 
   /** Reads an entry of a unique index; returns the length of its primary key, or -1 for none. */
-  private int find(Tx t, StatementContext statementContext, byte[] key, MemorySegment pk) {
+  private int find(Tx t, StatementContext context, byte[] key, MemorySegment pk) {
     requireLength(core, key.length);
-    MemorySegment wanted = statementContext.entries(key.length);
+    MemorySegment wanted = context.entries(key.length);
     Mem.putBytes(wanted, 0, key, 0, key.length);
     int capacity = table.keyBytesMax + core.hints.bytes();
     int n = t.get(core.tree, wanted, 0, key.length, pk, 0, capacity);
-    return n < 0 ? -1 : EntryReads.keyLength(table, core, t.page(), n);
+    return n < 0 ? -1 : core.keyLength(table, t.page(), n);
   }
 
   private static void requireLength(IndexCore core, int length) {
@@ -249,8 +244,6 @@ public final class Index<I, K, V> {
       try {
         requireUsable(table, core);
         readAll(tx, t, tx.statementContext(), all, primary, values, from, to);
-      } catch (TransactionAbortedException e) {
-        throw tx.markAborted(e);
       } finally {
         tx.exit();
       }
@@ -268,7 +261,7 @@ public final class Index<I, K, V> {
   private void readAll(
       Transaction tx,
       Tx t,
-      StatementContext statementContext,
+      StatementContext context,
       List<IndexKeys.Encoded> all,
       byte[] @Nullable [] primary,
       byte[] @Nullable [] values,
@@ -278,7 +271,7 @@ public final class Index<I, K, V> {
     int[] positions = new int[to - from];
     int n = 0;
     for (int i = from; i < to; i++) {
-      byte[] pk = primaryKey(tx, t, statementContext, all.get(i));
+      byte[] pk = primaryKey(tx, t, context, all.get(i));
       if (pk != null) {
         primary[i] = pk;
         entries[n] = pk;
@@ -289,7 +282,7 @@ public final class Index<I, K, V> {
       return;
     }
     byte[] @Nullable [] read = new byte[n][];
-    ByteReads.readAll(t, statementContext, table, entries, read, 0, n);
+    ByteReads.readAll(t, context, table, entries, read, 0, n);
     for (int i = 0; i < n; i++) {
       byte[] value = read[i];
       if (value == null) {
@@ -306,15 +299,15 @@ public final class Index<I, K, V> {
 
   /** Returns the primary key of the first entry that begins with a key; null for none. */
   private byte @Nullable [] primaryKey(
-      Transaction tx, Tx t, StatementContext statementContext, IndexKeys.Encoded key) {
+      Transaction tx, Tx t, StatementContext context, IndexKeys.Encoded key) {
     if (key.exact()) {
-      MemorySegment pk = statementContext.keyStage(table.keyBytesMax + core.hints.bytes());
-      int length = find(t, statementContext, key.bytes(), pk);
-      return length < 0 || RecordExpiry.isHidden(statementContext, t, table, pk, 0, length)
+      MemorySegment pk = context.keyStage(table.keyBytesMax + core.hints.bytes());
+      int length = find(t, context, key.bytes(), pk);
+      return length < 0 || RecordExpiry.isHidden(context, t, table, pk, 0, length)
           ? null
-          : EntryScan.copy(pk, 0, length);
+          : Mem.bytes(pk, 0, length);
     }
-    TxScan scan = open(t, statementContext, core, at(key), ScanOrder.ASCENDING);
+    TxScan scan = open(t, context, core, at(key), ScanOrder.ASCENDING);
     if (scan == null) {
       return null;
     }
@@ -322,7 +315,7 @@ public final class Index<I, K, V> {
       VisibleRecords visible = VisibleRecords.of(tx, table, core);
       boolean found = scan.next();
       return (visible == null ? found : visible.completeMove(scan, found, false))
-          ? EntryScan.copy(
+          ? Mem.bytes(
               scan.valueSegment(), scan.valueOffset(), EntryReads.keyLength(table, core, scan))
           : null;
     } finally {
@@ -363,7 +356,7 @@ public final class Index<I, K, V> {
    */
   private static @Nullable TxScan open(
       Tx t,
-      StatementContext statementContext,
+      StatementContext context,
       IndexCore core,
       Table.Interval<byte[]> interval,
       ScanOrder order) {
@@ -372,7 +365,7 @@ public final class Index<I, K, V> {
     if (isEmpty(interval)) {
       return null;
     }
-    MemorySegment s = stage(statementContext, core, lo, hi);
+    MemorySegment s = stage(context, core, lo, hi);
     TxScan scan =
         t.scan(
             core.tree,
@@ -402,15 +395,12 @@ public final class Index<I, K, V> {
 
   /** Copies the bounds of an interval into memory, one after the other. */
   private static MemorySegment stage(
-      StatementContext statementContext,
-      IndexCore core,
-      byte @Nullable [] lo,
-      byte @Nullable [] hi) {
+      StatementContext context, IndexCore core, byte @Nullable [] lo, byte @Nullable [] hi) {
     int loLen = lo == null ? 0 : lo.length;
     int hiLen = hi == null ? 0 : hi.length;
     requireLength(core, loLen);
     requireLength(core, hiLen);
-    MemorySegment s = statementContext.entries((long) loLen + hiLen + 8);
+    MemorySegment s = context.entries((long) loLen + hiLen + 8);
     if (lo != null) {
       Mem.putBytes(s, 0, lo, 0, loLen);
     }
@@ -439,8 +429,6 @@ public final class Index<I, K, V> {
       requireUsable(table, core);
       TxScan scan = open(t, tx.statementContext(), core, interval, order);
       return new EntryScan<>(tx, of.table(), core, scan, coding);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -579,8 +567,6 @@ public final class Index<I, K, V> {
       TxScan scan = range.open(t, core.tree, core, core.unique, order, ends, stride);
       return new IndexCursor<>(
           new EntryScan<>(tx, index.table(), core, scan, coding.get()), core, keys, order);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -763,8 +749,6 @@ public final class Index<I, K, V> {
               length(hi),
               interval.hiInclusive());
       return new Estimate(e.entries(), e.bytes());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }

@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.encoding.Tuple;
 import io.fovea.index.IndexCore;
+import io.fovea.memory.Mem;
 import io.fovea.object.EntryKey;
 import io.fovea.object.ObjectWriter;
 import java.lang.foreign.MemorySegment;
@@ -41,7 +42,7 @@ abstract sealed class IndexKeys<I> {
     @Override
     Encoded encode(Key key) {
       RowIndex.requireOwn(Objects.requireNonNull(key, "key"), index);
-      byte[] bytes = EntryScan.copy(key.segment(), key.base(), key.length());
+      byte[] bytes = Mem.bytes(key.segment(), key.base(), key.length());
       return new Encoded(bytes, index.unique && key.isComplete());
     }
   }

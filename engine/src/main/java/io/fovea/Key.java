@@ -624,9 +624,7 @@ public final class Key implements KeyReader, KeyWriter {
 
   private byte[] decode(int at, int part) {
     if (spec.isRaw()) {
-      byte[] out = new byte[length];
-      Mem.getBytes(segment, base, out, 0, length);
-      return out;
+      return Mem.bytes(segment, base, length);
     }
     return Tuple.getBytes(segment, (int) base + at, (int) base + ends[part]);
   }

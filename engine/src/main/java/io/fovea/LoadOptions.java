@@ -83,10 +83,8 @@ public final class LoadOptions {
    * @throws IllegalArgumentException if it is less
    */
   public LoadOptions memoryBytes(long bytes) {
-    if (bytes < MEMORY_MIN) {
-      throw new IllegalArgumentException(
-          "LoadOptions.memoryBytes must be " + MEMORY_MIN + " or more, not " + bytes + ".");
-    }
+    Options.check(
+        bytes >= MEMORY_MIN, "LoadOptions.memoryBytes must be " + MEMORY_MIN + " or more", bytes);
     return new LoadOptions(bytes, ascending, fill, duplicates, progress);
   }
 
@@ -122,10 +120,8 @@ public final class LoadOptions {
    * @throws IllegalArgumentException if it is outside that range
    */
   public LoadOptions fill(double share) {
-    if (!(share >= FILL_MIN && share <= 1)) {
-      throw new IllegalArgumentException(
-          "LoadOptions.fill must be from " + FILL_MIN + " to 1, not " + share + ".");
-    }
+    Options.check(
+        share >= FILL_MIN && share <= 1, "LoadOptions.fill must be from " + FILL_MIN + " to 1", share);
     return new LoadOptions(memoryBytes, ascending, share, duplicates, progress);
   }
 

@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.config.Durability;
 import java.time.Duration;
+import java.util.StringJoiner;
 import java.util.function.Consumer;
 
 /**
@@ -16,8 +17,7 @@ import java.util.function.Consumer;
 public final class LogOptions {
   private static final LogOptions DEFAULTS = new LogOptions(new Values());
 
-  /** The values, mutable only while new options are being built. */
-  private static final class Values implements Cloneable {
+  private static final class Values extends OptionValues<Values> {
     Duration maxFlushDelay = Duration.ofMillis(10);
     int asyncWindowBytes = 1 << 20;
     boolean doubleWrite = true;
@@ -27,15 +27,6 @@ public final class LogOptions {
     Duration checkpointInterval = Duration.ofMinutes(5);
     Duration idleTimeout = Duration.ofSeconds(10);
     long changeRetentionBytes;
-
-    @Override
-    public Values clone() {
-      try {
-        return (Values) super.clone();
-      } catch (CloneNotSupportedException e) {
-        throw new AssertionError(e);
-      }
-    }
   }
 
   private final Values v;
@@ -50,9 +41,7 @@ public final class LogOptions {
   }
 
   private LogOptions with(Consumer<Values> change) {
-    Values copy = v.clone();
-    change.accept(copy);
-    return new LogOptions(copy);
+    return new LogOptions(v.with(change));
   }
 
   /**
@@ -240,24 +229,16 @@ public final class LogOptions {
 
   @Override
   public String toString() {
-    return "LogOptions[maxFlushDelay="
-        + v.maxFlushDelay
-        + ", asyncWindowBytes="
-        + v.asyncWindowBytes
-        + ", doubleWrite="
-        + v.doubleWrite
-        + ", maxBytes="
-        + v.maxBytes
-        + ", bufferBytes="
-        + v.bufferBytes
-        + ", segmentBytes="
-        + v.segmentBytes
-        + ", checkpointInterval="
-        + v.checkpointInterval
-        + ", idleTimeout="
-        + v.idleTimeout
-        + ", changeRetentionBytes="
-        + v.changeRetentionBytes
-        + "]";
+    return new StringJoiner(", ", "LogOptions[", "]")
+        .add("maxFlushDelay=" + v.maxFlushDelay)
+        .add("asyncWindowBytes=" + v.asyncWindowBytes)
+        .add("doubleWrite=" + v.doubleWrite)
+        .add("maxBytes=" + v.maxBytes)
+        .add("bufferBytes=" + v.bufferBytes)
+        .add("segmentBytes=" + v.segmentBytes)
+        .add("checkpointInterval=" + v.checkpointInterval)
+        .add("idleTimeout=" + v.idleTimeout)
+        .add("changeRetentionBytes=" + v.changeRetentionBytes)
+        .toString();
   }
 }

@@ -4,6 +4,7 @@ import io.fovea.config.Pretouch;
 import io.fovea.config.TimestampStore;
 import io.fovea.store.HostResources;
 import java.util.Objects;
+import java.util.StringJoiner;
 import java.util.function.Consumer;
 
 /**
@@ -17,23 +18,13 @@ import java.util.function.Consumer;
 public final class MemoryOptions {
   private static final MemoryOptions DEFAULTS = new MemoryOptions(new Values());
 
-  /** The values, mutable only while new options are being built. */
-  private static final class Values implements Cloneable {
+  private static final class Values extends OptionValues<Values> {
     long timestampBytes = HostResources.defaultBytes(256L << 20);
     long activeTimestampBytes;
     long sketchBytesMin = 32 << 10;
     long sketchBytesMax = 32 << 10;
     long locationCacheBytes;
     Pretouch pretouch = Pretouch.NONE;
-
-    @Override
-    public Values clone() {
-      try {
-        return (Values) super.clone();
-      } catch (CloneNotSupportedException e) {
-        throw new AssertionError(e);
-      }
-    }
   }
 
   private final Values v;
@@ -48,9 +39,7 @@ public final class MemoryOptions {
   }
 
   private MemoryOptions with(Consumer<Values> change) {
-    Values copy = v.clone();
-    change.accept(copy);
-    return new MemoryOptions(copy);
+    return new MemoryOptions(v.with(change));
   }
 
   /**
@@ -190,18 +179,13 @@ public final class MemoryOptions {
 
   @Override
   public String toString() {
-    return "MemoryOptions[timestampBytes="
-        + v.timestampBytes
-        + ", activeTimestampBytes="
-        + v.activeTimestampBytes
-        + ", sketchBytesMin="
-        + v.sketchBytesMin
-        + ", sketchBytesMax="
-        + v.sketchBytesMax
-        + ", locationCacheBytes="
-        + v.locationCacheBytes
-        + ", pretouch="
-        + v.pretouch
-        + "]";
+    return new StringJoiner(", ", "MemoryOptions[", "]")
+        .add("timestampBytes=" + v.timestampBytes)
+        .add("activeTimestampBytes=" + v.activeTimestampBytes)
+        .add("sketchBytesMin=" + v.sketchBytesMin)
+        .add("sketchBytesMax=" + v.sketchBytesMax)
+        .add("locationCacheBytes=" + v.locationCacheBytes)
+        .add("pretouch=" + v.pretouch)
+        .toString();
   }
 }

@@ -11,17 +11,12 @@ import io.fovea.object.ObjectWriter;
 import io.fovea.object.Shapes;
 import io.fovea.schema.Shape.Composite;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Collection;
-import java.util.Iterator;
-import java.util.List;
 import java.util.Objects;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** A table of Java records that Fovea encodes itself. */
-final class ObjectTable<K, V> extends Table<K, V> {
-  private final ByteTable bytes;
+final class ObjectTable<K, V> extends EncodedTable<K, V> {
   private final ObjectCodec codec;
 
   /** The version of new objects; 0 if only older ones can be read. */
@@ -40,7 +35,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
   private final SlotLocal<Buffers> buffers = new SlotLocal<>();
 
   ObjectTable(ByteTable bytes, ObjectCodec codec) {
-    this.bytes = bytes;
+    super(bytes);
     this.codec = codec;
     this.version = history().version(codec.shape());
   }
@@ -68,11 +63,6 @@ final class ObjectTable<K, V> extends Table<K, V> {
     return Scratch.take(buffers, tx.requireContext(), Buffers::new);
   }
 
-  @Override
-  public RowTable table() {
-    return bytes.table();
-  }
-
   @SuppressWarnings("unchecked") // the codec creates keys of this class only
   private K key(Object key) {
     return (K) key;
@@ -83,19 +73,11 @@ final class ObjectTable<K, V> extends Table<K, V> {
     return (V) value;
   }
 
-  private byte[] encoded(K key) {
+  @Override
+  public byte[] encode(K key) {
     ObjectWriter out = new ObjectWriter();
     codec.writeKey(out, key);
     return out.toArray();
-  }
-
-  private byte @Nullable [] bound(@Nullable K end) {
-    return end == null ? null : encoded(end);
-  }
-
-  @Override
-  int compare(K a, K b) {
-    return Arrays.compareUnsigned(encoded(a), encoded(b));
   }
 
   @Override
@@ -229,27 +211,6 @@ final class ObjectTable<K, V> extends Table<K, V> {
     codec.write(s.object, value);
   }
 
-  @Override
-  public boolean exists(Transaction tx, K key) {
-    return bytes.exists(tx, encoded(key));
-  }
-
-  @Override
-  public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys) {
-    List<byte[]> stored = new ArrayList<>(keys.size());
-    for (K key : keys) {
-      stored.add(encoded(Objects.requireNonNull(key, "key")));
-    }
-    List<@Nullable V> found = new ArrayList<>(stored.size());
-    ObjectReader in = new ObjectReader();
-    Iterator<? extends K> key = keys.iterator();
-    for (byte[] value : bytes.getAll(tx, stored)) {
-      K of = key.next();
-      found.add(value == null ? null : decode(in.of(value), of));
-    }
-    return found;
-  }
-
   private void requireMatchingKey(Buffers s, K key, V value) {
     if (codec.hasId()) {
       s.object.clear();
@@ -309,80 +270,17 @@ final class ObjectTable<K, V> extends Table<K, V> {
   }
 
   @Override
-  public long get(Transaction tx, MemorySegment key, MemorySegment out) {
-    return bytes.get(tx, key, out);
+  byte[] prefix(K prefix) {
+    return codec.prefixOfKeys(encode(Objects.requireNonNull(prefix, "prefix")));
   }
 
   @Override
-  public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
-    bytes.insert(tx, key, value);
-  }
-
-  @Override
-  public void put(Transaction tx, MemorySegment key, MemorySegment value) {
-    bytes.put(tx, key, value);
-  }
-
-  @Override
-  public boolean delete(Transaction tx, MemorySegment key) {
-    return bytes.delete(tx, key);
-  }
-
-  @Override
-  public Estimate estimate(Transaction tx, @Nullable K from, @Nullable K to) {
-    return bytes.estimate(tx, bound(from), bound(to));
-  }
-
-  @Override
-  public Estimate estimatePrefix(Transaction tx, K prefix) {
-    return bytes.estimatePrefix(tx, prefix(prefix));
-  }
-
-  @Override
-  long deleteRange(Transaction tx, Interval<K> interval, long max) {
-    return bytes.deleteRange(tx, encoded(interval), max);
-  }
-
-  @Override
-  public long deletePrefix(Transaction tx, K prefix) {
-    return bytes.deletePrefix(tx, prefix(prefix));
-  }
-
-  private byte[] prefix(K prefix) {
-    return codec.prefixOfKeys(encoded(Objects.requireNonNull(prefix, "prefix")));
-  }
-
-  private Interval<byte[]> encoded(Interval<K> i) {
-    return new Interval<>(bound(i.lo()), i.loInclusive(), bound(i.hi()), i.hiInclusive());
-  }
-
-  @Override
-  public <X extends Exception> LoadReport load(
-      LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X {
+  BiConsumer<K, V> receiver(StoredLoad stored) {
     Buffers s = new Buffers();
-    return bytes.<K, V, X>load(
-        options,
-        source,
-        stored ->
-            new TableLoad<>(
-                (key, value) -> {
-                  encode(
-                      s,
-                      Objects.requireNonNull(key, "key"),
-                      Objects.requireNonNull(value, "value"));
-                  stored.add(s.keySegment(), s.objectSegment());
-                },
-                stored));
-  }
-
-  @Override
-  Cursor<K, V> open(Transaction tx, Interval<K> interval, ScanOrder order) {
-    return bytes.open(tx, encoded(interval), false, order, coding());
-  }
-
-  @Override
-  public Cursor<K, V> scanPrefix(Transaction tx, K prefix, ScanOrder order) {
-    return bytes.openPrefix(tx, prefix(prefix), order, coding());
+    return (key, value) -> {
+      encode(s, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
+      stored.add(s.keySegment(), s.objectSegment());
+    };
   }
 
   @Override
@@ -404,7 +302,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
     return new Coding<>() {
       @Override
       public byte[] encode(K key) {
-        return encoded(key);
+        return ObjectTable.this.encode(key);
       }
 
       @Override

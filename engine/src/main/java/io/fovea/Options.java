@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Objects;
+import java.util.StringJoiner;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -44,8 +45,7 @@ public final class Options {
 
   private static final Options DEFAULTS = new Options(new Values());
 
-  /** The values, mutable only while a new Options is being built. */
-  private static final class Values implements Cloneable {
+  private static final class Values extends OptionValues<Values> {
     String name = "";
     long bufferBytes = HostResources.defaultBytes(256L << 20);
     @Nullable BufferShare share;
@@ -60,15 +60,6 @@ public final class Options {
     ExpiryOptions expiry = ExpiryOptions.defaults();
     DeviceOptions device = DeviceOptions.defaults();
     ExperimentOptions experiments = ExperimentOptions.defaults();
-
-    @Override
-    public Values clone() {
-      try {
-        return (Values) super.clone();
-      } catch (CloneNotSupportedException e) {
-        throw new AssertionError(e);
-      }
-    }
   }
 
   private final Values v;
@@ -86,9 +77,7 @@ public final class Options {
   }
 
   private Options with(Consumer<Values> change) {
-    Values copy = v.clone();
-    change.accept(copy);
-    return new Options(copy);
+    return new Options(v.with(change));
   }
 
   static void check(boolean good, String what, Object value) {
@@ -452,31 +441,21 @@ public final class Options {
 
   @Override
   public String toString() {
-    return "Options[name="
-        + v.name
-        + ", bufferBytes="
-        + v.bufferBytes
-        + (v.share == null ? "" : ", bufferShare=" + v.share)
-        + ", durability="
-        + v.durability
-        + ", create="
-        + v.create
-        + ", readOnly="
-        + v.readOnly
-        + ", memory="
-        + v.memory
-        + ", log="
-        + v.log
-        + ", transactions="
-        + v.transactions
-        + ", snapshots="
-        + v.snapshots
-        + ", expiry="
-        + v.expiry
-        + ", device="
-        + v.device
-        + ", experiments="
-        + v.experiments
-        + "]";
+    StringJoiner text = new StringJoiner(", ", "Options[", "]");
+    text.add("name=" + v.name).add("bufferBytes=" + v.bufferBytes);
+    if (v.share != null) {
+      text.add("bufferShare=" + v.share);
+    }
+    return text.add("durability=" + v.durability)
+        .add("create=" + v.create)
+        .add("readOnly=" + v.readOnly)
+        .add("memory=" + v.memory)
+        .add("log=" + v.log)
+        .add("transactions=" + v.transactions)
+        .add("snapshots=" + v.snapshots)
+        .add("expiry=" + v.expiry)
+        .add("device=" + v.device)
+        .add("experiments=" + v.experiments)
+        .toString();
   }
 }

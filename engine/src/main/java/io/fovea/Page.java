@@ -101,12 +101,8 @@ public record Page<T>(List<T> items, @Nullable String next) {
 
     private Token() {}
 
-    static int checkLimit(int limit) {
-      if (limit <= 0) {
-        throw new IllegalArgumentException(
-            "The limit of a page must be positive, not " + limit + ".");
-      }
-      return limit;
+    static void checkLimit(int limit) {
+      Options.check(limit > 0, "The limit of a page must be positive", limit);
     }
 
     static String of(TableCore table, @Nullable IndexCore index, ScanOrder order, byte[] key) {

@@ -13,6 +13,7 @@ import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -90,20 +91,19 @@ public final class RowCursor implements AutoCloseable {
   /** Opens a cursor. Called within an operation. */
   static RowCursor open(
       Transaction tx, Tx t, RowTable of, @Nullable IndexCore index, Range range, ScanOrder order) {
-    StatementContext statementContext = tx.statementContext();
+    StatementContext context = tx.statementContext();
     TableCore table = of.core();
     int rowBytes = rowBytes(of);
     int keyBytes = align(table.key.maxBytes());
     int entryBytes = index == null ? 0 : align(index.entryBytesMax());
     int stride = stride(table, index);
-    MemorySegment stage = statementContext.entries(2L * stride);
+    MemorySegment stage = context.entries(2L * stride);
     TxScan scan =
         index == null
             ? range.open(t, table.tree, table, true, order, stage, stride)
             : range.open(t, index.tree, index, index.unique, order, stage, stride);
     RowCursor cursor =
-        new RowCursor(
-            tx, of, index, statementContext.take((long) rowBytes + keyBytes + entryBytes));
+        new RowCursor(tx, of, index, context.take((long) rowBytes + keyBytes + entryBytes));
     cursor.scan = scan;
     tx.opened(cursor);
     return cursor;
@@ -117,9 +117,9 @@ public final class RowCursor implements AutoCloseable {
 
   /** Estimates the result of a scan. Called within an operation. */
   static Estimate estimate(
-      StatementContext statementContext, TableCore table, @Nullable IndexCore index, Range range) {
+      StatementContext context, TableCore table, @Nullable IndexCore index, Range range) {
     int stride = stride(table, index);
-    MemorySegment stage = statementContext.entries(2L * stride);
+    MemorySegment stage = context.entries(2L * stride);
     return index == null
         ? range.estimate(table.tree, table, true, stage, stride)
         : range.estimate(index.tree, index, index.unique, stage, stride);
@@ -212,15 +212,7 @@ public final class RowCursor implements AutoCloseable {
   }
 
   private int keyLength(TxScan s) {
-    IndexCore i = index;
-    if (i == null) {
-      return s.keyLength();
-    }
-    int length = i.hints.keyLength(s.valueLength());
-    if (length < 0 || length > table.keyBytesMax) {
-      throw RowIndex.wrongKey(table, i, s.page(), length);
-    }
-    return length;
+    return index == null ? s.keyLength() : EntryReads.keyLength(table, index, s);
   }
 
   /** Checks the length of a key against the memory of the cursor. */
@@ -262,8 +254,6 @@ public final class RowCursor implements AutoCloseable {
     enter();
     try {
       return advance();
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -278,13 +268,16 @@ public final class RowCursor implements AutoCloseable {
    * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public boolean previous() {
+    boolean again = visible != null && visible.mustRecheck(true);
+    return move(true, again ? s -> true : TxScan::previous);
+  }
+
+  /** Moves as specified; kept separate from {@link #next}, which is hot. */
+  private boolean move(boolean back, Predicate<TxScan> how) {
     enter();
     try {
-      boolean again = visible != null && visible.mustRecheck(true);
       leave();
-      return completeMove(again || scan != null && scan.previous(), true);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
+      return completeMove(scan != null && how.test(scan), back);
     } finally {
       tx.exit();
     }
@@ -299,15 +292,7 @@ public final class RowCursor implements AutoCloseable {
    * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public boolean first() {
-    enter();
-    try {
-      leave();
-      return completeMove(scan != null && scan.first(), false);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
-    } finally {
-      tx.exit();
-    }
+    return move(false, TxScan::first);
   }
 
   /**
@@ -319,15 +304,7 @@ public final class RowCursor implements AutoCloseable {
    * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public boolean last() {
-    enter();
-    try {
-      leave();
-      return completeMove(scan != null && scan.last(), true);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
-    } finally {
-      tx.exit();
-    }
+    return move(true, TxScan::last);
   }
 
   /**
@@ -357,8 +334,6 @@ public final class RowCursor implements AutoCloseable {
       MemorySegment stage = tx.statementContext().entries(2L * stride);
       boolean exact = index == null || index.unique;
       return completeMove(Range.seek(s, to, exact, stage, stride), false);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -376,8 +351,6 @@ public final class RowCursor implements AutoCloseable {
       MemorySegment stage = tx.statementContext().entries(position.length);
       Mem.putBytes(stage, 0, position, 0, position.length);
       return completeMove(s.seek(stage, 0, position.length, false), false);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -388,9 +361,7 @@ public final class RowCursor implements AutoCloseable {
     enter();
     try {
       TxScan s = currentScan();
-      byte[] key = new byte[s.keyLength()];
-      Mem.getBytes(s.keySegment(), s.keyOffset(), key, 0, key.length);
-      return key;
+      return Mem.bytes(s.keySegment(), s.keyOffset(), s.keyLength());
     } finally {
       tx.exit();
     }
@@ -420,8 +391,6 @@ public final class RowCursor implements AutoCloseable {
         rowRead = true;
       }
       return r;
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -436,8 +405,6 @@ public final class RowCursor implements AutoCloseable {
             "The row belongs to another table: it is one of " + out.layout() + ".");
       }
       read(t, currentScan(), out);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -493,8 +460,6 @@ public final class RowCursor implements AutoCloseable {
     try {
       currentScan();
       return primaryKey();
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -543,8 +508,6 @@ public final class RowCursor implements AutoCloseable {
       requireKey(s, i.entryBytesMax());
       k.load(s.keySegment(), s.keyOffset(), s.keyLength());
       return k;
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -565,8 +528,6 @@ public final class RowCursor implements AutoCloseable {
     if (tx.statementContext().enter()) {
       try {
         release();
-      } catch (TransactionAbortedException e) {
-        throw tx.markAborted(e);
       } finally {
         tx.exit();
       }
@@ -587,7 +548,7 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /** Invalidates the objects handed out, since another cursor may reuse their memory. */
-  private void releaseObjects(StatementContext statementContext) {
+  private void releaseObjects(StatementContext context) {
     if (row != null) {
       row.end();
     }
@@ -597,7 +558,7 @@ public final class RowCursor implements AutoCloseable {
     if (indexKey != null) {
       indexKey.end();
     }
-    statementContext.releaseBlock(memory);
+    context.releaseBlock(memory);
   }
 
   /**
@@ -605,24 +566,24 @@ public final class RowCursor implements AutoCloseable {
    *
    * @param newest the first in the list of its open cursors
    */
-  static void abandonAll(@Nullable RowCursor newest, StatementContext statementContext) {
+  static void abandonAll(@Nullable RowCursor newest, StatementContext context) {
     RowCursor c = newest;
     try {
       for (; c != null; c = c.older) {
-        c.abandon(statementContext);
+        c.abandon(context);
       }
     } finally {
       if (c != null) {
-        abandonAll(c.older, statementContext); // even if reporting this one failed
+        abandonAll(c.older, context); // even if reporting this one failed
       }
     }
   }
 
-  private void abandon(StatementContext statementContext) {
+  private void abandon(StatementContext context) {
     scan = null;
     closed = true;
     on = false;
-    releaseObjects(statementContext);
+    releaseObjects(context);
     Throwable s = site;
     if (s != null) {
       of.database()

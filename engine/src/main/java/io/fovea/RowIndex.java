@@ -2,10 +2,8 @@ package io.fovea;
 
 import io.fovea.btree.TreeCounts;
 import io.fovea.catalog.CatalogCallbacks;
-import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
-import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.EntryMaker;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
@@ -123,14 +121,14 @@ public final class RowIndex extends RowRangeOperations {
             "The row does not belong to table " + tableCore.displayName() + ".");
       }
       out.invalidate();
-      StatementContext statementContext = tx.statementContext();
+      StatementContext context = tx.statementContext();
       int stageBytes = tableCore.keyBytesMax + core.hints.bytes();
-      MemorySegment pk = statementContext.keyStage(stageBytes);
+      MemorySegment pk = context.keyStage(stageBytes);
       int pkLen;
       int entry;
       if (core.unique && indexKey.isComplete()) {
-        if (getVouched(tx, t, statementContext, indexKey, pk, stageBytes, out)) {
-          return !isExpired(statementContext, t, out);
+        if (getVouched(tx, t, context, indexKey, pk, stageBytes, out)) {
+          return !isExpired(context, t, out);
         }
         int n =
             t.get(
@@ -141,14 +139,11 @@ public final class RowIndex extends RowRangeOperations {
                 pk,
                 0,
                 stageBytes,
-                statementContext.entry);
+                context.entry);
         if (n < 0) {
           return false;
         }
-        pkLen = core.hints.keyLength(n);
-        if (pkLen < 0 || pkLen > tableCore.keyBytesMax) {
-          throw wrongKey(tableCore, core, t.page(), pkLen);
-        }
+        pkLen = core.keyLength(tableCore, t.page(), n);
         entry = t.lastRead();
       } else {
         RowCursor c =
@@ -164,17 +159,15 @@ public final class RowIndex extends RowRangeOperations {
         }
       }
       return resolve(tx, t, tableCore, core, pk, 0, pkLen, pk, pkLen, entry, out);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
   }
 
   /** Returns whether the record found has expired, and if so makes the row void. */
-  private boolean isExpired(StatementContext statementContext, Tx t, Row out) {
+  private boolean isExpired(StatementContext context, Tx t, Row out) {
     RecordExpiry expiry = tableCore.expiry();
-    boolean is = expiry != null && expiry.hides(statementContext, t, out.segment(), out.base());
+    boolean is = expiry != null && expiry.hides(context, t, out.segment(), out.base());
     if (is) {
       out.invalidate();
     }
@@ -197,27 +190,26 @@ public final class RowIndex extends RowRangeOperations {
   private boolean getVouched(
       Transaction tx,
       Tx t,
-      StatementContext statementContext,
+      StatementContext context,
       Key indexKey,
       MemorySegment pk,
       int stageBytes,
       Row out) {
     if (core.isExtracted()) {
-      statementContext.entry.clear();
+      context.entry.clear();
       return false; // an extractor would have to run user code
     }
     MemorySegment wanted = indexKey.segment();
     long wantedOff = indexKey.base();
     int wantedLen = indexKey.length();
-    int n =
-        t.peek(core.tree, wanted, wantedOff, wantedLen, pk, 0, stageBytes, statementContext.entry);
+    int n = t.peek(core.tree, wanted, wantedOff, wantedLen, pk, 0, stageBytes, context.entry);
     int pkLen = core.hints.keyLength(n);
     if (n < 0 || pkLen < 0 || pkLen > tableCore.keyBytesMax) {
       return false;
     }
     int size =
         core.hints.get(
-            statementContext,
+            context,
             t,
             tableCore,
             core,
@@ -227,7 +219,9 @@ public final class RowIndex extends RowRangeOperations {
             pk,
             pkLen,
             IndexHints.PEEKED,
-            out.buffer());
+            out.segment(),
+            out.base(),
+            out.size());
     int form = LegacyRowReader.AS_IT_IS;
     if (size != tableCore.storedBytes) {
       if (size < 0 || !tableCore.old.knows(size)) {
@@ -235,28 +229,15 @@ public final class RowIndex extends RowRangeOperations {
       }
       form =
           LegacyRowReader.settle(
-              statementContext, t, tableCore, pk, 0, pkLen, size, out.segment(), out.base());
+              context, t, tableCore, pk, 0, pkLen, size, out.segment(), out.base(), out.size());
     }
-    MemorySegment entry = statementContext.entries(core.entryBytesMax());
-    int len =
-        core.build(statementContext, pk, 0, pkLen, out.segment(), out.base(), out.size(), entry, 0);
+    MemorySegment entry = context.entries(core.entryBytesMax());
+    int len = core.build(context, pk, 0, pkLen, out.segment(), out.base(), out.size(), entry, 0);
     if (len != wantedLen || !Mem.equal(entry, 0, len, wanted, wantedOff, len)) {
       return false;
     }
     out.read(tx, pk, 0, pkLen, t.lastRead(), out.size(), form);
     return true;
-  }
-
-  /** Reports an entry whose value is not a primary key and a hint. */
-  static CorruptionException wrongKey(TableCore table, IndexCore index, long page, int length) {
-    return table.damaged(
-        "length of a primary key in index "
-            + index.displayName()
-            + " of table "
-            + table.displayName(),
-        page,
-        table.keyBytesMax,
-        length);
   }
 
   /**
@@ -290,7 +271,9 @@ public final class RowIndex extends RowRangeOperations {
             hint,
             hintOff,
             entry,
-            out.buffer());
+            out.segment(),
+            out.base(),
+            out.size());
     if (n != table.storedBytes && !(n >= 0 && table.old.knows(n))) {
       t.requireReadsValid();
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
@@ -323,8 +306,6 @@ public final class RowIndex extends RowRangeOperations {
     try {
       requireUsable();
       return RowCursor.open(tx, t, table, core, range, order);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -345,8 +326,6 @@ public final class RowIndex extends RowRangeOperations {
     try {
       requireUsable();
       return RowCursor.estimate(tx.statementContext(), table.core(), core, range);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -436,8 +415,6 @@ public final class RowIndex extends RowRangeOperations {
             Tx t = tx.enter(database);
             try {
               piece.run(tx.statementContext(), t, tx.attempt());
-            } catch (TransactionAbortedException e) {
-              throw tx.markAborted(e);
             } finally {
               tx.exit();
             }
@@ -489,7 +466,7 @@ public final class RowIndex extends RowRangeOperations {
 
     @Override
     public int make(
-        StatementContext statementContext,
+        StatementContext context,
         MemorySegment pk,
         long pkOff,
         int pkLen,
@@ -498,10 +475,10 @@ public final class RowIndex extends RowRangeOperations {
         int recordLen,
         MemorySegment out,
         long outOff) {
-      Extraction e = extractions.get(statementContext);
+      Extraction e = extractions.get(context);
       if (e == null) {
         e = new Extraction(tableKey, tableLayout, key);
-        extractions.set(statementContext, e);
+        extractions.set(context, e);
       }
       e.primaryKey.load(pk, pkOff, pkLen);
       Mem.copy(record, recordOff, e.row.segment(), e.row.base(), e.row.size());
@@ -565,7 +542,7 @@ public final class RowIndex extends RowRangeOperations {
 
     @Override
     public int make(
-        StatementContext statementContext,
+        StatementContext context,
         MemorySegment pk,
         long pkOff,
         int pkLen,
@@ -574,14 +551,14 @@ public final class RowIndex extends RowRangeOperations {
         int recordLen,
         MemorySegment out,
         long outOff) {
-      Key entry = entries.get(statementContext);
+      Key entry = entries.get(context);
       if (entry == null) {
         entry = new Key(key, this);
-        entries.set(statementContext, entry);
+        entries.set(context, entry);
       }
       entry.clear();
-      byte[] k = EntryScan.copy(pk, pkOff, pkLen);
-      byte[] v = EntryScan.copy(record, recordOff, recordLen);
+      byte[] k = Mem.bytes(pk, pkOff, pkLen);
+      byte[] v = Mem.bytes(record, recordOff, recordLen);
       return extractor.extract(k, v, entry) ? Extracted.take(index, entry, out, outOff) : -1;
     }
   }

@@ -202,8 +202,6 @@ public final class RowTable extends RowRangeOperations {
     try {
       require(key);
       t.lockForUpdate(core.tree, key.segment(), key.base(), key.length());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -219,8 +217,6 @@ public final class RowTable extends RowRangeOperations {
           t.getAlone(
               core.tree, key.segment(), key.base(), key.length(), out.segment(), out.base(), bytes);
       return n >= 0 && out.read(tx, t, core, key.segment(), key.base(), key.length(), n, bytes);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -242,8 +238,6 @@ public final class RowTable extends RowRangeOperations {
       int n = t.getAlone(core.tree, k, key.base(), key.length(), k, key.base(), 0);
       return n >= 0
           && core.shows(tx.statementContext(), t, key.segment(), key.base(), key.length(), n);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -277,8 +271,6 @@ public final class RowTable extends RowRangeOperations {
     Tx t = tx.enter(database, core);
     try {
       return batch.read(tx, t, bytes);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -319,8 +311,6 @@ public final class RowTable extends RowRangeOperations {
       }
       core.insert(
           t, key.segment(), key.base(), key.length(), row.segment(), row.base(), row.size());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -365,8 +355,6 @@ public final class RowTable extends RowRangeOperations {
           row.segment(),
           row.base(),
           row.size());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -412,8 +400,6 @@ public final class RowTable extends RowRangeOperations {
         IndexMaintenance.update(tx.statementContext(), t, core, indexes, record);
       }
       record.unchanged();
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -437,8 +423,6 @@ public final class RowTable extends RowRangeOperations {
           ? IndexMaintenance.delete(
               tx.statementContext(), t, core, indexes, key.segment(), key.base(), key.length())
           : t.delete(core.tree, key.segment(), key.base(), key.length());
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -488,8 +472,6 @@ public final class RowTable extends RowRangeOperations {
       core.requireChangeable();
       t.requireWritable();
       return RowCursor.delete(tx, t, core, range, max);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -554,8 +536,6 @@ public final class RowTable extends RowRangeOperations {
     try {
       core.requireUsable();
       return RowCursor.open(tx, t, this, null, range, order);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -585,8 +565,6 @@ public final class RowTable extends RowRangeOperations {
     try {
       core.requireUsable();
       return RowCursor.estimate(tx.statementContext(), core, null, range);
-    } catch (TransactionAbortedException e) {
-      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }

@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.store.SnapshotConfig;
 import java.util.Objects;
+import java.util.StringJoiner;
 import java.util.function.Consumer;
 
 /**
@@ -15,20 +16,10 @@ import java.util.function.Consumer;
 public final class SnapshotOptions {
   private static final SnapshotOptions DEFAULTS = new SnapshotOptions(new Values());
 
-  /** The values, mutable only while new options are being built. */
-  private static final class Values implements Cloneable {
+  private static final class Values extends OptionValues<Values> {
     long bufferBytes = 16L << 20;
     long memoryBytes = 64L << 20;
     long fileBytes = 16L << 30;
-
-    @Override
-    public Values clone() {
-      try {
-        return (Values) super.clone();
-      } catch (CloneNotSupportedException e) {
-        throw new AssertionError(e);
-      }
-    }
   }
 
   private final Values v;
@@ -43,9 +34,7 @@ public final class SnapshotOptions {
   }
 
   private SnapshotOptions with(Consumer<Values> change) {
-    Values copy = v.clone();
-    change.accept(copy);
-    return new SnapshotOptions(copy);
+    return new SnapshotOptions(v.with(change));
   }
 
   /**
@@ -119,12 +108,10 @@ public final class SnapshotOptions {
 
   @Override
   public String toString() {
-    return "SnapshotOptions[bufferBytes="
-        + v.bufferBytes
-        + ", memoryBytes="
-        + v.memoryBytes
-        + ", fileBytes="
-        + v.fileBytes
-        + "]";
+    return new StringJoiner(", ", "SnapshotOptions[", "]")
+        .add("bufferBytes=" + v.bufferBytes)
+        .add("memoryBytes=" + v.memoryBytes)
+        .add("fileBytes=" + v.fileBytes)
+        .toString();
   }
 }

@@ -53,7 +53,7 @@ import org.jspecify.annotations.Nullable;
  * @param <V> the class of the values
  * @since 0.1.0
  */
-public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTable, CodedRows {
+public abstract sealed class Table<K, V> permits ByteTable, EncodedTable, CodedRows {
 
   record Interval<K>(@Nullable K lo, boolean loInclusive, @Nullable K hi, boolean hiInclusive) {
     static <K> Interval<K> of(@Nullable K from, @Nullable K to) {

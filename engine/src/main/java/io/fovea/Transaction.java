@@ -188,7 +188,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       refusal = c.stale(); // the transaction has read the catalog entry of a table dropped since
     }
     exit();
-    throw refusal instanceof TransactionAbortedException e ? markAborted(e) : refusal;
+    throw refusal;
   }
 
   /** Replaces a pending deletion of the whole table with deletions of its individual records. */
@@ -197,8 +197,6 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     try {
       RangeDeletion.replaceByDeletes(statementContext, t, core, c);
       done = true;
-    } catch (TransactionAbortedException e) {
-      throw markAborted(e);
     } catch (RuntimeException | Error e) {
       statementContext.markRollbackOnly(e); // its reads are no longer valid
       throw e;
@@ -266,12 +264,6 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** Marks the transaction as rollback-only, even if the program swallows the exception. */
-  TransactionAbortedException markAborted(TransactionAbortedException e) {
-    statementContext.markRollbackOnly(e);
-    return e;
-  }
-
   /** Marks the transaction as rollback-only because a body that joined it has thrown. */
   void markRollbackOnly(Throwable t) {
     if (state == State.ACTIVE) { // after its end the context may belong to another transaction
@@ -281,9 +273,13 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /** Returns the abort that an operation has thrown and the body may have swallowed, or null. */
   private @Nullable TransactionAbortedException ignoredAbort() {
-    return statementContext.broken() instanceof TransactionAbortedException e
-        ? new TransactionAbortedException(e.abortCause(), "An earlier operation was aborted.")
-        : null;
+    AbortCause cause = tx.abortCause(epoch);
+    if (cause == null && statementContext.broken() instanceof TransactionAbortedException e) {
+      cause = e.abortCause(); // of a wait that does not know the transaction
+    }
+    return cause == null
+        ? null
+        : new TransactionAbortedException(cause, "An earlier operation was aborted.");
   }
 
   // --------------------------------------------------------------------------------- description
@@ -383,10 +379,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     enter(database);
     try {
       return what.apply(catalogChanges());
-    } catch (TransactionAbortedException e) {
-      throw markAborted(e);
-    } catch (Error e) {
-      statementContext.markRollbackOnly(e); // the change may be incomplete
+    } catch (TransactionAbortedException | Error e) {
+      statementContext.markRollbackOnly(e); // after an error, the change may be incomplete
       throw e;
     } finally {
       exit();
@@ -489,9 +483,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     try {
       wrote = t.hasWrites();
       state = State.ABORTED;
-      if (statementContext.broken() != null) {
-        throw rollbackOnlyAbort(t);
-      }
+      requireCommittable(t);
       if (c != null) {
         c.lock();
       }
@@ -518,18 +510,20 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * Returns why a rollback-only transaction can't commit. If its reads are invalid, the failure
-   * itself may rest on an inconsistent state, so that is reported first.
+   * Throws why the transaction can't commit, if it is rollback-only. If its reads are invalid, the
+   * failure itself may rest on an inconsistent state, so that is reported first.
    */
-  private TransactionAbortedException rollbackOnlyAbort(Tx t) {
+  private void requireCommittable(Tx t) {
     TransactionAbortedException abort = ignoredAbort();
     if (abort != null) {
-      return abort;
+      throw abort;
     }
-    t.requireReadsValid();
-    return new TransactionAbortedException(
-        AbortCause.USER,
-        "An earlier statement or joining body failed halfway (" + statementContext.broken() + ").");
+    Throwable broken = statementContext.broken();
+    if (broken != null) {
+      t.requireReadsValid();
+      throw new TransactionAbortedException(
+          AbortCause.USER, "An earlier statement or joining body failed halfway (" + broken + ").");
+    }
   }
 
   /**
@@ -548,7 +542,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     long lsn = 0;
     try {
       boolean valid = false;
+      TransactionAbortedException abort = null;
       try {
+        abort = ignoredAbort(); // before another transaction may use the context
         valid = !managed || t.readsValid();
         lsn = managed ? t.readLsn() : 0;
       } finally {
@@ -556,7 +552,6 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         t.rollback(epoch);
       }
       if (!valid) {
-        TransactionAbortedException abort = ignoredAbort();
         throw abort != null ? abort : new TransactionAbortedException(AbortCause.VALIDATION);
       }
     } catch (Throwable e) {

@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.config.LeakDetection;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.StringJoiner;
 import java.util.function.Consumer;
 
 /**
@@ -17,8 +18,7 @@ import java.util.function.Consumer;
 public final class TransactionOptions {
   private static final TransactionOptions DEFAULTS = new TransactionOptions(new Values());
 
-  /** The values, mutable only while new options are being built. */
-  private static final class Values implements Cloneable {
+  private static final class Values extends OptionValues<Values> {
     int maxActive = 64;
     Duration timeout = Duration.ofMinutes(5);
     long maxBytes = 64L << 20;
@@ -26,15 +26,6 @@ public final class TransactionOptions {
     boolean strictSerializability = false;
     Duration closeTimeout = Duration.ofSeconds(5);
     LeakDetection leakDetection = LeakDetection.SAMPLED;
-
-    @Override
-    public Values clone() {
-      try {
-        return (Values) super.clone();
-      } catch (CloneNotSupportedException e) {
-        throw new AssertionError(e);
-      }
-    }
   }
 
   private final Values v;
@@ -49,9 +40,7 @@ public final class TransactionOptions {
   }
 
   private TransactionOptions with(Consumer<Values> change) {
-    Values copy = v.clone();
-    change.accept(copy);
-    return new TransactionOptions(copy);
+    return new TransactionOptions(v.with(change));
   }
 
   /**
@@ -188,20 +177,14 @@ public final class TransactionOptions {
 
   @Override
   public String toString() {
-    return "TransactionOptions[maxActive="
-        + v.maxActive
-        + ", timeout="
-        + v.timeout
-        + ", maxBytes="
-        + v.maxBytes
-        + ", pessimisticAfterAborts="
-        + v.pessimisticAfterAborts
-        + ", strictSerializability="
-        + v.strictSerializability
-        + ", closeTimeout="
-        + v.closeTimeout
-        + ", leakDetection="
-        + v.leakDetection
-        + "]";
+    return new StringJoiner(", ", "TransactionOptions[", "]")
+        .add("maxActive=" + v.maxActive)
+        .add("timeout=" + v.timeout)
+        .add("maxBytes=" + v.maxBytes)
+        .add("pessimisticAfterAborts=" + v.pessimisticAfterAborts)
+        .add("strictSerializability=" + v.strictSerializability)
+        .add("closeTimeout=" + v.closeTimeout)
+        .add("leakDetection=" + v.leakDetection)
+        .toString();
   }
 }

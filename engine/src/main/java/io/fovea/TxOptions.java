@@ -85,10 +85,7 @@ public final class TxOptions {
    */
   public TxOptions timeout(Duration timeout) {
     Objects.requireNonNull(timeout, "timeout");
-    if (timeout.isNegative()) {
-      throw new IllegalArgumentException(
-          "TxOptions.timeout must not be negative, not " + timeout + ".");
-    }
+    Options.check(!timeout.isNegative(), "TxOptions.timeout must be zero or longer", timeout);
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
 
@@ -113,10 +110,7 @@ public final class TxOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public TxOptions pessimisticAfterAborts(int aborts) {
-    if (aborts < 0) {
-      throw new IllegalArgumentException(
-          "TxOptions.pessimisticAfterAborts must be 0 or more, not " + aborts + ".");
-    }
+    Options.check(aborts >= 0, "TxOptions.pessimisticAfterAborts must be 0 or more", aborts);
     return new TxOptions(readOnly, timeout, aborts, attemptsMax, joining, name);
   }
 
@@ -138,10 +132,7 @@ public final class TxOptions {
    * @throws IllegalArgumentException if it is less than 1
    */
   public TxOptions attemptsMax(int attempts) {
-    if (attempts < 1) {
-      throw new IllegalArgumentException(
-          "TxOptions.attemptsMax must be at least 1, not " + attempts + ".");
-    }
+    Options.check(attempts >= 1, "TxOptions.attemptsMax must be at least 1", attempts);
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attempts, joining, name);
   }
 

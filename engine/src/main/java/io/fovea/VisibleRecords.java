@@ -80,15 +80,14 @@ final class VisibleRecords {
    * the record is missing or has the wrong size, it is not hidden, and its reader reports it.
    */
   private boolean isHidden(TxScan s) {
-    StatementContext statementContext = tx.statementContext();
+    StatementContext context = tx.statementContext();
     Tx t = tx.context();
     if (index == null) {
-      return expiry.hides(
-          statementContext, t, table, s.valueLength(), s.valueSegment(), s.valueOffset());
+      return expiry.hides(context, t, table, s.valueLength(), s.valueSegment(), s.valueOffset());
     }
     int length = EntryReads.keyLength(table, index, s);
-    MemorySegment pk = statementContext.keyStage(table.keyBytesMax + index.hints.bytes());
+    MemorySegment pk = context.keyStage(table.keyBytesMax + index.hints.bytes());
     Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, length);
-    return RecordExpiry.isHidden(statementContext, t, table, pk, 0, length);
+    return RecordExpiry.isHidden(context, t, table, pk, 0, length);
   }
 }

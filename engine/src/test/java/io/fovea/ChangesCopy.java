@@ -9,6 +9,7 @@ import io.fovea.index.TableCore;
 import io.fovea.inspection.FollowedFile;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
+import io.fovea.memory.Mem;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.time.Duration;
@@ -52,7 +53,7 @@ public final class ChangesCopy {
       TreeWalk.forEach(
           table.tree,
           (k, kOff, kLen, v, vOff, vLen) ->
-              records.put(hex(TreeWalk.bytes(k, kOff, kLen)), hex(TreeWalk.bytes(v, vOff, vLen))));
+              records.put(hex(Mem.bytes(k, kOff, kLen)), hex(Mem.bytes(v, vOff, vLen))));
       all.put(table.name, records);
     }
     return all;

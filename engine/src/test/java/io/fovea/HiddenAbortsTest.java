@@ -133,7 +133,7 @@ class HiddenAbortsTest {
           if (partFailed) {
             assertThrows(IOException.class, () -> db.run(JOINING, HiddenAbortsTest::fail), what);
           }
-          manner.hide(tx, tx.markAborted(tx.context().abort(cause, "forced")));
+          manner.hide(tx, tx.context().abort(cause, "forced"));
         };
     if (cause.retryable()) {
       db.run(body);
@@ -187,7 +187,7 @@ class HiddenAbortsTest {
         () ->
             db.run(
                 tx -> {
-                  tx.markAborted(tx.context().abort(AbortCause.LOCK, "forced"));
+                  tx.context().abort(AbortCause.LOCK, "forced");
                   throw new OutOfMemoryError("on purpose");
                 }));
   }

@@ -19,6 +19,7 @@ import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import io.fovea.memory.Mem;
 import io.fovea.schema.Dropped;
 import io.fovea.schema.Formerly;
 import io.fovea.schema.Id;
@@ -605,8 +606,8 @@ class ObjectIndexTest {
           tree,
           (k, kOff, kLen, v, vOff, vLen) -> {
             if (first[0] == null) {
-              first[0] = TreeWalk.bytes(k, kOff, kLen);
-              first[1] = TreeWalk.bytes(v, vOff, vLen);
+              first[0] = Mem.bytes(k, kOff, kLen);
+              first[1] = Mem.bytes(v, vOff, vLen);
             }
           });
       try (Arena arena = Arena.ofShared()) {

@@ -10,13 +10,13 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.btree.TreeWalk;
 import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.Id;
@@ -252,7 +252,7 @@ class TransactionTest {
   }
 
   private static byte[] stored(Key key) {
-    return TreeWalk.bytes(key.segment(), key.base(), key.length());
+    return Mem.bytes(key.segment(), key.base(), key.length());
   }
 
   private void requireDuplicate(

@@ -72,8 +72,7 @@ public final class LoggedChains {
       throw new CorruptionException(
           "bytes of a long value in the log", pid, -1, end - page - OverflowChain.DATA, length);
     }
-    byte[] bytes = new byte[length];
-    Mem.getBytes(s, page + OverflowChain.DATA, bytes, 0, length);
+    byte[] bytes = Mem.bytes(s, page + OverflowChain.DATA, length);
     return new Part(Mem.getLong(s, page + OverflowChain.NEXT), bytes);
   }
 

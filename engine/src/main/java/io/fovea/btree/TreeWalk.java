@@ -1,6 +1,5 @@
 package io.fovea.btree;
 
-import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -84,12 +83,5 @@ public final class TreeWalk {
       }
       return value;
     }
-  }
-
-  /** Copies bytes from native memory into a new array. */
-  public static byte[] bytes(MemorySegment seg, long off, int len) {
-    byte[] out = new byte[len];
-    Mem.getBytes(seg, off, out, 0, len);
-    return out;
   }
 }

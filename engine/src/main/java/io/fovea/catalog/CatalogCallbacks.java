@@ -13,7 +13,7 @@ public interface CatalogCallbacks {
   @FunctionalInterface
   interface Piece {
     /** Runs the part; {@code attempt} starts at 1 and increases after each conflict. */
-    void run(StatementContext statementContext, Tx tx, int attempt);
+    void run(StatementContext context, Tx tx, int attempt);
   }
 
   /** No layer above: indexes cannot be built, and extractors are unknown. */

@@ -45,7 +45,7 @@ import org.jspecify.annotations.Nullable;
 public final class CatalogChange {
   private static final long PAUSE_NANOS = 1_000_000;
 
-  /** The number of failed reads of a catalog page after which the database stops. */
+  /** The number of failed reads of a page after which the database stops. */
   private static final int READS_MAX = 32;
 
   /** Null during recovery, when nothing waits. */
@@ -97,6 +97,11 @@ public final class CatalogChange {
   CatalogChange dropTree(BTree tree) {
     dropped.add(tree);
     return this;
+  }
+
+  /** Removes a tree from the catalog, whose pages are freed later. */
+  CatalogChange dropLater(BTree tree) {
+    return dropTree(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
   }
 
   CatalogChange put(byte[] key, byte[] value) {
@@ -376,34 +381,43 @@ public final class CatalogChange {
   }
 
   private void install(Operation o) {
-    int reads = 0;
-    while (true) {
+    install(
+        engine,
+        PAUSE_NANOS,
+        () -> {
+          if (o.len < 0) {
+            catalog.remove(o.key, 0, o.keyLen, true, position, session);
+          } else if (o.first != 0) {
+            catalog.upsertChain(o.key, 0, o.keyLen, o.first, o.len, position, session);
+          } else {
+            catalog.upsertInline(o.key, 0, o.keyLen, o.value, 0, o.len, position, session);
+          }
+        });
+  }
+
+  /**
+   * Runs a step of a commit that is in the log: it waits for frames and space, and repeats failed
+   * reads.
+   *
+   * @param engine null during recovery, when nothing waits
+   */
+  static void install(@Nullable TxEngine engine, long pauseNanos, Runnable step) {
+    for (int reads = 0; ; ) {
       try {
-        if (o.len < 0) {
-          catalog.remove(o.key, 0, o.keyLen, true, position, session);
-        } else if (o.first != 0) {
-          catalog.upsertChain(o.key, 0, o.keyLen, o.first, o.len, position, session);
-        } else {
-          catalog.upsertInline(o.key, 0, o.keyLen, o.value, 0, o.len, position, session);
-        }
+        step.run();
         return;
       } catch (PoolExhaustedException | StorageFullException e) {
-        requireWaits(e);
-        Waits.sleep(PAUSE_NANOS);
+        if (engine == null) {
+          throw e;
+        }
+        engine.requireWaits(e);
       } catch (StorageException unread) {
         if (!unread.operation().equals(IoOp.READ.word()) || ++reads == READS_MAX) {
           throw unread;
         }
-        Waits.sleep(PAUSE_NANOS);
       }
+      Waits.sleep(pauseNanos);
     }
-  }
-
-  private void requireWaits(RuntimeException lacking) {
-    if (engine == null) {
-      throw lacking;
-    }
-    engine.requireWaits(lacking);
   }
 
   private static final class Operation {
@@ -428,14 +442,8 @@ public final class CatalogChange {
     }
 
     void copy(Arena arena) {
-      key = copy(arena, keyBytes);
-      value = valueBytes == null ? key : copy(arena, valueBytes);
-    }
-
-    private static MemorySegment copy(Arena arena, byte[] bytes) {
-      MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
-      Mem.putBytes(s, 0, bytes, 0, bytes.length);
-      return s;
+      key = Mem.copyOf(keyBytes, arena);
+      value = valueBytes == null ? key : Mem.copyOf(valueBytes, arena);
     }
 
     int bytes() {

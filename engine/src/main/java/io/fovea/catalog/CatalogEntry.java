@@ -309,8 +309,8 @@ public record CatalogEntry(
         catalog,
         (k, kOff, kLen, v, vOff, vLen) -> {
           if (kLen > 0 && Mem.getByte(k, kOff) == CatalogKey.TABLE) {
-            byte[] key = TreeWalk.bytes(k, kOff, kLen);
-            visitor.accept(decode(key, TreeWalk.bytes(v, vOff, vLen)));
+            byte[] key = Mem.bytes(k, kOff, kLen);
+            visitor.accept(decode(key, Mem.bytes(v, vOff, vLen)));
           }
         });
   }
@@ -319,7 +319,7 @@ public record CatalogEntry(
     RowHistory known = extras.history();
     return known != null
         ? known
-        : RowHistory.first(layout == null ? Layout.define().build() : layout);
+        : RowHistory.started(1, layout == null ? Layout.define().build() : layout);
   }
 
   CatalogEntry in(BTree tree) {

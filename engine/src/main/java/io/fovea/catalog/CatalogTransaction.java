@@ -247,7 +247,7 @@ public final class CatalogTransaction implements CatalogPart {
         what,
         () -> {
           if (!lookupsUnchanged()) {
-            throw conflict("a table that it looked up was created, dropped or renamed");
+            throw stale();
           }
           List<BTree> trees = new ArrayList<>();
           TableCore[] core = new TableCore[1];
@@ -446,7 +446,7 @@ public final class CatalogTransaction implements CatalogPart {
       }
     }
     if (!lookupsUnchanged()) {
-      throw conflict("a table that it looked up was created, dropped or renamed");
+      throw stale();
     }
     TableCore other = cuts.changed();
     if (other != null) {
@@ -515,9 +515,7 @@ public final class CatalogTransaction implements CatalogPart {
         });
     for (TableCore core : dropped) {
       c.unnameTable(core.tree);
-      for (BTree tree : Schema.trees(core)) {
-        c.dropTree(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
-      }
+      Schema.trees(core).forEach(c::dropLater);
     }
     for (TableCore core : made) {
       if (now.containsValue(core)) {

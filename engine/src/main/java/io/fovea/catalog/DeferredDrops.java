@@ -104,27 +104,10 @@ public final class DeferredDrops {
     /** Holds back the redo point for a tree that the catalog does not list; otherwise null. */
     @Nullable RedoHold unknown;
 
-    Drop(BTree tree, GracePeriod gracePeriod, @Nullable Runnable then) {
-      this.treeId = tree.treeId();
-      this.rootPid = tree.rootPid();
-      this.tree = tree;
-      this.gracePeriod = gracePeriod;
-      this.then = then;
-    }
-
-    Drop(BTree tree, RedoHold unknown) {
-      this.treeId = tree.treeId();
-      this.rootPid = tree.rootPid();
-      this.tree = tree;
-      this.unknown = unknown;
-    }
-
-    /** Creates the drop of a tree that a transaction is creating. */
     Drop(BTree tree) {
       this.treeId = tree.treeId();
       this.rootPid = tree.rootPid();
       this.tree = tree;
-      this.held = true;
     }
 
     /** Creates the drop of a tree that an earlier opening did not free completely. */
@@ -209,8 +192,8 @@ public final class DeferredDrops {
         catalog,
         (k, kOff, kLen, v, vOff, vLen) -> {
           if (kLen == 5 && Mem.getByte(k, kOff) == KEY) {
-            int id = ByteBuffer.wrap(TreeWalk.bytes(k, kOff + 1, 4)).getInt();
-            ByteBuffer value = ByteBuffer.wrap(TreeWalk.bytes(v, vOff, vLen));
+            int id = ByteBuffer.wrap(Mem.bytes(k, kOff + 1, 4)).getInt();
+            ByteBuffer value = ByteBuffer.wrap(Mem.bytes(v, vOff, vLen));
             int version = vLen == 0 ? 0 : value.get();
             if (vLen != (version == VERSION ? 9 : version == BUILT ? 25 : -1)) {
               throw new CorruptionException(
@@ -254,7 +237,10 @@ public final class DeferredDrops {
    *     for none
    */
   void add(BTree tree, @Nullable Runnable then) {
-    drops.add(new Drop(tree, store.engine().gracePeriod(), then));
+    Drop drop = new Drop(tree);
+    drop.gracePeriod = store.engine().gracePeriod();
+    drop.then = then;
+    drops.add(drop);
   }
 
   /**
@@ -267,12 +253,18 @@ public final class DeferredDrops {
    */
   void addUnknown(List<BTree> trees, LogSession hold) {
     RedoHold unknown = new RedoHold(hold, trees.size());
-    trees.forEach(tree -> drops.add(new Drop(tree, unknown)));
+    for (BTree tree : trees) {
+      Drop drop = new Drop(tree);
+      drop.unknown = unknown;
+      drops.add(drop);
+    }
   }
 
   /** Adds a deferred tree that a transaction creates. */
   void hold(BTree tree) {
-    drops.add(new Drop(tree));
+    Drop drop = new Drop(tree);
+    drop.held = true;
+    drops.add(drop);
   }
 
   /** Releases a tree that its transaction did not commit as part of a table. Does not wait. */

@@ -187,7 +187,7 @@ public final class Expirations {
     }
     SchemaChanges.saveExpiry(core, expiry, all, change);
     for (IndexCore i : gone) {
-      change.dropTree(i.tree).put(DeferredDrops.key(i.tree.treeId()), DeferredDrops.value(i.tree));
+      change.dropLater(i.tree);
     }
     return change.run(
         () -> {
@@ -281,7 +281,7 @@ public final class Expirations {
     }
 
     @Override
-    public void run(StatementContext statementContext, Tx t, int attempt) {
+    public void run(StatementContext context, Tx t, int attempt) {
       removed = 0;
       more = false;
       RecordExpiry expiry = core.expiry();
@@ -294,17 +294,14 @@ public final class Expirations {
           return; // the extractor is unknown until the table is opened
         }
       }
-      long upTo =
-          guarded
-              ? trustedUpTo(statementContext, t, expiry, index)
-              : expiry.hiddenUpTo(statementContext, t);
+      long upTo = guarded ? trustedUpTo(context, t, expiry, index) : expiry.hiddenUpTo(context, t);
       expiry.lagMillis = 0;
       if (upTo <= 0) {
         return;
       }
       int max = Math.max(1, PIECE_ROWS >> Math.min(30, attempt - 1));
       int bytes = expiry.entryBytes();
-      MemorySegment key = statementContext.take(core.keyBytesMax + 2L * bytes);
+      MemorySegment key = context.take(core.keyBytesMax + 2L * bytes);
       try {
         expiry.lowestEntry(key, 0);
         expiry.upperBound(upTo, key, bytes);
@@ -312,12 +309,12 @@ public final class Expirations {
         try {
           // Delete what the scan returned, without a separate read.
           scan.prepareForDeletes(true);
-          more = remove(statementContext, t, index, expiry, scan, key, max, upTo);
+          more = remove(context, t, index, expiry, scan, key, max, upTo);
         } finally {
           scan.close();
         }
       } finally {
-        statementContext.releaseBlock(key);
+        context.releaseBlock(key);
       }
     }
 
@@ -325,16 +322,14 @@ public final class Expirations {
      * Returns the time up to which rows may be removed, limited by how far {@link
      * io.fovea.index.ClockGuard} trusts the clock.
      */
-    private long trustedUpTo(
-        StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
-      long now = expiry.now(statementContext, t);
-      long newest = expiry.guard.isNew() ? newest(statementContext, t, expiry, index) : 0;
+    private long trustedUpTo(StatementContext context, Tx t, RecordExpiry expiry, IndexCore index) {
+      long now = expiry.now(context, t);
+      long newest = expiry.guard.isNew() ? newest(context, t, expiry, index) : 0;
       return expiry.hiddenUpTo(expiry.guard.trusted(now, newest, core.displayName()));
     }
 
-    private long newest(
-        StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
-      MemorySegment key = statementContext.take(expiry.entryBytes());
+    private long newest(StatementContext context, Tx t, RecordExpiry expiry, IndexCore index) {
+      MemorySegment key = context.take(expiry.entryBytes());
       try {
         expiry.lowestEntry(key, 0);
         TxScan scan =
@@ -345,7 +340,7 @@ public final class Expirations {
           scan.close();
         }
       } finally {
-        statementContext.releaseBlock(key);
+        context.releaseBlock(key);
       }
     }
 
@@ -359,7 +354,7 @@ public final class Expirations {
 
     /** Removes the records of some entries; returns whether there may be more. */
     private boolean remove(
-        StatementContext statementContext,
+        StatementContext context,
         Tx t,
         IndexCore index,
         RecordExpiry expiry,
@@ -371,23 +366,13 @@ public final class Expirations {
         if (!scan.next()) {
           return false;
         }
-        int length = index.hints.keyLength(scan.valueLength());
-        if (length < 0 || length > core.keyBytesMax) {
-          throw core.damaged(
-              "length of a primary key in index "
-                  + index.displayName()
-                  + " of table "
-                  + core.displayName(),
-              scan.page(),
-              core.keyBytesMax,
-              length);
-        }
+        int length = index.keyLength(core, scan.page(), scan.valueLength());
         if (i == 0) {
           long oldest = expiry.entryMillis(scan.keySegment(), scan.keyOffset());
           expiry.lagMillis = Math.max(0, upTo - oldest);
         }
         Mem.copy(scan.valueSegment(), scan.valueOffset(), key, 0, length);
-        if (RecordExpiry.removeHidden(statementContext, t, core, key, 0, length)) {
+        if (RecordExpiry.removeHidden(context, t, core, key, 0, length)) {
           removed++;
         }
       }

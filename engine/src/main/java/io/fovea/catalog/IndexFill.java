@@ -6,6 +6,7 @@ import io.fovea.btree.TreeDrop;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.Filling;
 import io.fovea.index.IndexCore;
+import io.fovea.index.IndexMaintenance;
 import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.index.UniqueBuildJournal;
@@ -218,7 +219,8 @@ final class IndexFill implements Loads.Work {
     }
 
     private void add(MemorySegment key, int len, MemorySegment value, long at, int length) {
-      int n = index.entryOf(scratch, core, key, 0, len, value, at, length, entry);
+      int n =
+          IndexMaintenance.entry(scratch, core, index, key, 0, len, value, at, length, entry, 0);
       if (n > keyMax) {
         throw index.keyTooLong(n);
       }
@@ -402,12 +404,12 @@ final class IndexFill implements Loads.Work {
   private int settle(IndexCore index, EntryBatch batch, int from) {
     int[] to = {from};
     catalogCallbacks.transact(
-        (statementContext, tx, attempt) -> {
+        (context, tx, attempt) -> {
           int max = Math.max(1, IndexBuild.PIECE_RECORDS >> Math.min(30, attempt - 1));
           to[0] = Math.min(batch.size(), from + max);
           for (int i = from; i < to[0]; i++) {
             Filling.settle(
-                statementContext,
+                context,
                 tx,
                 core,
                 index,

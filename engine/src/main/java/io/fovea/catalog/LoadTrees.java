@@ -3,7 +3,6 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.btree.BulkLoader;
 import io.fovea.btree.TreeDrop;
-import io.fovea.btree.TreeWalk;
 import io.fovea.encoding.KeyText;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
@@ -225,7 +224,7 @@ final class LoadTrees implements AutoCloseable {
 
   private DuplicateKeyException duplicate(MemorySegment key, long off, int len, String is) {
     return DuplicateKeyException.ofLoad(
-        core.name, TreeWalk.bytes(key, off, len), keyText(key, off, len), is);
+        core.name, Mem.bytes(key, off, len), keyText(key, off, len), is);
   }
 
   /** Writes the table's records with smaller keys, then the pending record. */
@@ -317,7 +316,8 @@ final class LoadTrees implements AutoCloseable {
       long vOff,
       int vLen) {
     IndexCore index = to.index;
-    int n = index.entryOf(scratch, core, key, off, len, value, vOff, vLen, entry);
+    int n =
+        IndexMaintenance.entry(scratch, core, index, key, off, len, value, vOff, vLen, entry, 0);
     if (n < 0) {
       return;
     }

@@ -5,10 +5,10 @@ import io.fovea.btree.ChainMove;
 import io.fovea.btree.ChainWalk;
 import io.fovea.btree.Position;
 import io.fovea.btree.TreeCompaction;
-import io.fovea.btree.TreeWalk;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.LongList;
+import io.fovea.memory.Mem;
 import io.fovea.store.Store;
 import io.fovea.txn.Tx;
 import io.fovea.wal.LogSession;
@@ -118,7 +118,7 @@ final class LongValueMoves {
 
   /** Rewrites a long catalog record. */
   private long catalogValue(ChainWalk walk) {
-    byte[] key = TreeWalk.bytes(walk.key(), 0, walk.keyLength());
+    byte[] key = Mem.bytes(walk.key(), 0, walk.keyLength());
     byte @Nullable [] value = value(store.catalog(), walk);
     if (value == null) {
       return 0;
@@ -140,7 +140,7 @@ final class LongValueMoves {
         return null;
       }
       if (length <= to.byteSize()) {
-        return TreeWalk.bytes(to, 0, length);
+        return Mem.bytes(to, 0, length);
       }
       to = Arena.ofAuto().allocate(length, 8);
     }

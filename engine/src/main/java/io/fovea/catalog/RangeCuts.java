@@ -4,12 +4,8 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.KeyRange;
 import io.fovea.btree.RangeCount;
 import io.fovea.btree.RangeCut;
-import io.fovea.error.PoolExhaustedException;
-import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.index.TableCore;
-import io.fovea.io.IoOp;
-import io.fovea.memory.Waits;
 import io.fovea.recovery.RangeRecord;
 import io.fovea.store.Store;
 import io.fovea.txn.CatalogPart;
@@ -59,9 +55,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class RangeCuts {
   private static final long PAUSE_NANOS = 50_000;
-
-  /** The number of failed reads of a page after which the engine stops. */
-  private static final int READS_MAX = 32;
 
   private static final class Cut {
     final TableCore core;
@@ -256,25 +249,8 @@ final class RangeCuts {
   void install(LogSession session) {
     for (Cut cut : cuts) {
       if (!cut.dropped) {
-        install(new RangeCut(cut.tree, cut.range, session));
-      }
-    }
-  }
-
-  private void install(RangeCut run) {
-    int reads = 0;
-    while (true) {
-      try {
-        run.run();
-        return;
-      } catch (PoolExhaustedException | StorageFullException e) {
-        store.engine().requireWaits(e);
-        Waits.sleep(PAUSE_NANOS);
-      } catch (StorageException unread) {
-        if (!unread.operation().equals(IoOp.READ.word()) || ++reads == READS_MAX) {
-          throw unread;
-        }
-        Waits.sleep(PAUSE_NANOS);
+        RangeCut run = new RangeCut(cut.tree, cut.range, session);
+        CatalogChange.install(store.engine(), PAUSE_NANOS, run::run);
       }
     }
   }

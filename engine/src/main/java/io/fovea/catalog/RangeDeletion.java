@@ -53,7 +53,7 @@ public final class RangeDeletion {
    * @return the number of records deleted
    */
   public static long run(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       TxScan scan,
@@ -76,13 +76,13 @@ public final class RangeDeletion {
         return records;
       }
     }
-    return oneByOne(statementContext, t, core, scan, max);
+    return oneByOne(context, t, core, scan, max);
   }
 
   /** Reads the list of indexes once, because it may change at any time. */
   private static long oneByOne(
-      StatementContext statementContext, Tx t, TableCore core, TxScan scan, long max) {
-    return IndexMaintenance.deleteRange(statementContext, t, core, core.indexes(), scan, max);
+      StatementContext context, Tx t, TableCore core, TxScan scan, long max) {
+    return IndexMaintenance.deleteRange(context, t, core, core.indexes(), scan, max);
   }
 
   private static boolean mayCut(Tx t, TableCore core) {
@@ -95,7 +95,7 @@ public final class RangeDeletion {
 
   /** Deletes a recorded range one by one, before the transaction uses the table again. */
   public static void replaceByDeletes(
-      StatementContext statementContext, Tx t, TableCore core, CatalogTransaction catalog) {
+      StatementContext context, Tx t, TableCore core, CatalogTransaction catalog) {
     KeyRange range = catalog.range(core);
     long records = catalog.cancelCut(core);
     TxScan scan =
@@ -110,7 +110,7 @@ public final class RangeDeletion {
             range.highLength(),
             range.highInclusive(),
             false);
-    if (oneByOne(statementContext, t, core, scan, Long.MAX_VALUE) != records) {
+    if (oneByOne(context, t, core, scan, Long.MAX_VALUE) != records) {
       throw catalog.changed(core);
     }
   }

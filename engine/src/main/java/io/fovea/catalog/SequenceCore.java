@@ -315,12 +315,10 @@ public final class SequenceCore {
     }
   }
 
-  private void usable(long position) {
-    synchronized (this) {
-      if (state == State.OPEN) {
-        usable = Math.max(usable, position);
-        setReadyLimit(spec.cached() / 2);
-      }
+  private synchronized void usable(long position) {
+    if (state == State.OPEN) {
+      usable = Math.max(usable, position);
+      setReadyLimit(spec.cached() / 2);
     }
   }
 
@@ -401,30 +399,24 @@ public final class SequenceCore {
    * Returns the catalog record under another name. Requires the schema lock, as {@link #extend}
    * does.
    */
-  byte[] named(String name) {
-    synchronized (this) {
-      return SequenceRecord.encode(spec.named(name), reserved);
-    }
+  synchronized byte[] named(String name) {
+    return SequenceRecord.encode(spec.named(name), reserved);
   }
 
   /**
    * Fixes the reserved numbers; returns the catalog record for the commit of the transaction that
    * created the sequence.
    */
-  byte[] freeze() {
-    synchronized (this) {
-      frozen = true;
-      long more = Math.min(count - Math.min(taken, count), spec.cached());
-      reserved = Math.min(taken, count) + more;
-      return record(reserved);
-    }
+  synchronized byte[] freeze() {
+    frozen = true;
+    long more = Math.min(count - Math.min(taken, count), spec.cached());
+    reserved = Math.min(taken, count) + more;
+    return record(reserved);
   }
 
-  void publish(long committedLsn) {
-    synchronized (this) {
-      state = State.OPEN;
-      lsn = committedLsn;
-    }
+  synchronized void publish(long committedLsn) {
+    state = State.OPEN;
+    lsn = committedLsn;
   }
 
   void markRolledBack() {
@@ -438,27 +430,21 @@ public final class SequenceCore {
   }
 
   /** Requires the schema lock. */
-  void drop() {
-    synchronized (this) {
-      if (state != State.ALTERED) {
-        end(State.DROPPED);
-      }
+  synchronized void drop() {
+    if (state != State.ALTERED) {
+      end(State.DROPPED);
     }
   }
 
-  void close() {
-    synchronized (this) {
-      if (state == State.OPEN || state == State.NEW) {
-        end(State.CLOSED);
-      }
+  synchronized void close() {
+    if (state == State.OPEN || state == State.NEW) {
+      end(State.CLOSED);
     }
   }
 
-  private void end(State as) {
-    synchronized (this) {
-      state = as;
-      readyLimit = 0; // before the numbers are counted
-    }
+  private synchronized void end(State as) {
+    state = as;
+    readyLimit = 0; // before the numbers are counted
   }
 
   /**

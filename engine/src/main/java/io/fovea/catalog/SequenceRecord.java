@@ -99,8 +99,8 @@ record SequenceRecord(SequenceSpec spec, long reserved) {
         catalog,
         (k, kOff, kLen, v, vOff, vLen) -> {
           if (kLen > 0 && Mem.getByte(k, kOff) == CatalogKey.SEQUENCE) {
-            byte[] key = TreeWalk.bytes(k, kOff, kLen);
-            visitor.sequence(decode(key, TreeWalk.bytes(v, vOff, vLen)));
+            byte[] key = Mem.bytes(k, kOff, kLen);
+            visitor.sequence(decode(key, Mem.bytes(v, vOff, vLen)));
           }
         });
   }

@@ -79,11 +79,11 @@ final class StoredCounts {
           if (vLen != expected || Mem.getByte(v, vOff) != VERSION) {
             throw new CorruptionException("the catalog's record of counts", -1, -1, expected, vLen);
           }
-          ByteBuffer value = ByteBuffer.wrap(TreeWalk.bytes(v, vOff + 1, vLen - 1));
+          ByteBuffer value = ByteBuffer.wrap(Mem.bytes(v, vOff + 1, vLen - 1));
           if (kLen == 1) {
             number[0] = value.getLong();
           } else {
-            int id = ByteBuffer.wrap(TreeWalk.bytes(k, kOff + 1, 4)).getInt();
+            int id = ByteBuffer.wrap(Mem.bytes(k, kOff + 1, 4)).getInt();
             trees.put(id, new RecoveredRowCounts.Counts(value.getLong(), value.getLong()));
           }
         });
@@ -240,18 +240,12 @@ final class StoredCounts {
   }
 
   private void write(Arena arena, byte[] key, byte @Nullable [] value, Position position) {
-    MemorySegment k = copy(arena, key);
+    MemorySegment k = Mem.copyOf(key, arena);
     if (value == null) {
       catalog.remove(k, 0, key.length, true, position, LogSession.NONE);
     } else {
-      MemorySegment v = copy(arena, value);
+      MemorySegment v = Mem.copyOf(value, arena);
       catalog.upsertInline(k, 0, key.length, v, 0, value.length, position, LogSession.NONE);
     }
-  }
-
-  private static MemorySegment copy(Arena arena, byte[] bytes) {
-    MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
-    Mem.putBytes(s, 0, bytes, 0, bytes.length);
-    return s;
   }
 }

@@ -321,15 +321,11 @@ final class TableLoad implements Loads.Work {
         change.publishTree(tree);
       }
     }
-    drop(change, core.tree);
-    indexes.forEach(i -> drop(change, i.tree));
+    change.dropLater(core.tree);
+    indexes.forEach(i -> change.dropLater(i.tree));
     SchemaChanges.saveTrees(core, built, change);
     publication = change; // before the change runs: cleanup must see whether it took effect
     return change.run(() -> exchange(indexes, built));
-  }
-
-  private static void drop(CatalogChange change, BTree tree) {
-    change.dropTree(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
   }
 
   private void exchange(List<IndexCore> indexes, List<BTree> fresh) {

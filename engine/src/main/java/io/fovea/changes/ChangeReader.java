@@ -421,9 +421,7 @@ public final class ChangeReader implements AutoCloseable {
   }
 
   private byte[] bytes(long offset, int length) {
-    byte[] bytes = new byte[length];
-    Mem.getBytes(cursor.segment(), offset, bytes, 0, length);
-    return bytes;
+    return Mem.bytes(cursor.segment(), offset, length);
   }
 
   /** Releases the memory. No thread may be reading. */

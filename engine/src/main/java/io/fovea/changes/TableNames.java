@@ -114,8 +114,7 @@ final class TableNames {
     List<TableEvent> events = new ArrayList<>();
     while (cursor.next()) {
       if (cursor.kind() == CommitRecord.TABLE) {
-        byte[] name = new byte[cursor.keyLength()];
-        Mem.getBytes(cursor.segment(), cursor.keyOffset(), name, 0, name.length);
+        byte[] name = Mem.bytes(cursor.segment(), cursor.keyOffset(), cursor.keyLength());
         events.add(
             new TableEvent(
                 cursor.treeId(),

@@ -16,7 +16,7 @@ public final class ByteReads extends GroupedReads {
   /** The maximum number of keys in one call, which bounds their memory. */
   public static final int KEYS_MAX = 1024;
 
-  private final StatementContext statementContext;
+  private final StatementContext context;
   private final TableCore core;
   private final byte[][] keys;
   private final byte[] @Nullable [] values;
@@ -26,12 +26,12 @@ public final class ByteReads extends GroupedReads {
   private MemorySegment keyMemory = Blocks.NONE;
 
   private ByteReads(
-      StatementContext statementContext,
+      StatementContext context,
       TableCore core,
       byte[][] keys,
       byte[] @Nullable [] values,
       int from) {
-    this.statementContext = statementContext;
+    this.context = context;
     this.core = core;
     this.keys = keys;
     this.values = values;
@@ -40,22 +40,22 @@ public final class ByteReads extends GroupedReads {
 
   /** Reads a value into the scratch memory; returns its length, negative if absent or expired. */
   public static int value(
-      Tx t, StatementContext statementContext, TableCore core, MemorySegment key, int keyLength) {
-    int n = read(t, statementContext, core.tree, key, 0, keyLength);
-    return n >= 0 && core.hides(statementContext, t, statementContext.valueStage(n), 0, n) ? -1 : n;
+      Tx t, StatementContext context, TableCore core, MemorySegment key, int keyLength) {
+    int n = read(t, context, core.tree, key, 0, keyLength);
+    return n >= 0 && core.hides(context, t, context.valueStage(n), 0, n) ? -1 : n;
   }
 
   private static int read(
       Tx t,
-      StatementContext statementContext,
+      StatementContext context,
       BTree tree,
       MemorySegment key,
       long keyOffset,
       int keyLength) {
-    MemorySegment v = statementContext.valueStage(0);
+    MemorySegment v = context.valueStage(0);
     int n = t.getAlone(tree, key, keyOffset, keyLength, v, 0, capacity(v));
     while (n > v.byteSize()) {
-      v = statementContext.valueStage(n);
+      v = context.valueStage(n);
       n = t.get(tree, key, keyOffset, keyLength, v, 0, capacity(v));
     }
     return n;
@@ -65,10 +65,8 @@ public final class ByteReads extends GroupedReads {
     return (int) Math.min(stage.byteSize(), Integer.MAX_VALUE);
   }
 
-  public static byte[] taken(StatementContext statementContext, int length) {
-    byte[] out = new byte[length];
-    Mem.getBytes(statementContext.valueStage(length), 0, out, 0, length);
-    return out;
+  public static byte[] taken(StatementContext context, int length) {
+    return Mem.bytes(context.valueStage(length), 0, length);
   }
 
   /**
@@ -77,13 +75,13 @@ public final class ByteReads extends GroupedReads {
    */
   public static void readAll(
       Tx t,
-      StatementContext statementContext,
+      StatementContext context,
       TableCore core,
       byte[][] keys,
       byte[] @Nullable [] values,
       int from,
       int to) {
-    new ByteReads(statementContext, core, keys, values, from).read(t, to - from);
+    new ByteReads(context, core, keys, values, from).read(t, to - from);
   }
 
   private void read(Tx t, int n) {
@@ -92,14 +90,14 @@ public final class ByteReads extends GroupedReads {
       offsets[i] = bytes;
       bytes += keys[from + i].length;
     }
-    keyMemory = statementContext.take(bytes);
+    keyMemory = context.take(bytes);
     try {
       for (int i = 0; i < n; i++) {
         Mem.putBytes(keyMemory, offsets[i], keys[from + i], 0, keys[from + i].length);
       }
       read(t, core.tree, n, Integer.MAX_VALUE);
     } finally {
-      statementContext.releaseBlock(keyMemory);
+      context.releaseBlock(keyMemory);
     }
   }
 
@@ -111,17 +109,17 @@ public final class ByteReads extends GroupedReads {
   @Override
   protected boolean get(Tx t, int expected, int i) {
     int length = keys[from + i].length;
-    MemorySegment v = statementContext.valueStage(0);
+    MemorySegment v = context.valueStage(0);
     int n = t.get(expected, core.tree, keyMemory, offsets[i], length, v, 0, capacity(v));
     if (n > v.byteSize()) {
-      statementContext.valueStage(n); // large enough that one more read suffices
-      n = read(t, statementContext, core.tree, keyMemory, offsets[i], length);
+      context.valueStage(n); // large enough that one more read suffices
+      n = read(t, context, core.tree, keyMemory, offsets[i], length);
     }
-    if (n >= 0 && core.hides(statementContext, t, statementContext.valueStage(n), 0, n)) {
+    if (n >= 0 && core.hides(context, t, context.valueStage(n), 0, n)) {
       n = -1;
     }
     if (n >= 0) {
-      values[from + i] = taken(statementContext, n);
+      values[from + i] = taken(context, n);
     }
     return n >= 0;
   }

@@ -30,19 +30,19 @@ public final class ByteStage {
    * @throws InvalidUseException if the key is empty, or the table is gone
    * @throws KeyTooLargeException if the key exceeds the maximum length for the table
    */
-  public MemorySegment key(StatementContext statementContext, byte[] key) {
+  public MemorySegment key(StatementContext context, byte[] key) {
     Objects.requireNonNull(key, "key");
     requireKey(key.length);
-    MemorySegment stage = statementContext.keyStage(core.keyBytesMax);
+    MemorySegment stage = context.keyStage(core.keyBytesMax);
     Mem.putBytes(stage, 0, key, 0, key.length);
     return stage;
   }
 
   /** Copies a key from any memory into {@link StatementContext#keyStage}. */
-  public MemorySegment key(StatementContext statementContext, MemorySegment key) {
+  public MemorySegment key(StatementContext context, MemorySegment key) {
     Objects.requireNonNull(key, "key");
     requireKey(key.byteSize());
-    MemorySegment stage = statementContext.keyStage(core.keyBytesMax);
+    MemorySegment stage = context.keyStage(core.keyBytesMax);
     MemorySegment.copy(key, 0, stage, 0, key.byteSize());
     return stage;
   }
@@ -63,14 +63,14 @@ public final class ByteStage {
    *
    * @throws ValueTooLargeException if it exceeds the maximum length of a value
    */
-  public MemorySegment value(StatementContext statementContext, MemorySegment value) {
+  public MemorySegment value(StatementContext context, MemorySegment value) {
     Objects.requireNonNull(value, "value");
     long bytes = value.byteSize();
     if (bytes > core.tree.maxValueSize()) {
       throw new ValueTooLargeException(
           "table " + core.displayName(), bytes, core.tree.maxValueSize());
     }
-    MemorySegment stage = statementContext.valueStage(bytes);
+    MemorySegment stage = context.valueStage(bytes);
     MemorySegment.copy(value, 0, stage, 0, bytes);
     return stage;
   }
@@ -80,7 +80,7 @@ public final class ByteStage {
    * be at the start of native memory.
    */
   public void write(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       IndexCore[] indexes,
       MemorySegment key,
@@ -88,17 +88,16 @@ public final class ByteStage {
       int valueLen,
       boolean insert) {
     int keyLen = (int) key.byteSize();
-    MemorySegment k = apart(statementContext, key);
+    MemorySegment k = apart(context, key);
     try {
       if (insert) {
-        IndexMaintenance.insert(
-            statementContext, t, core, indexes, k, 0, keyLen, value, 0, valueLen);
+        IndexMaintenance.insert(context, t, core, indexes, k, 0, keyLen, value, 0, valueLen);
       } else {
-        IndexMaintenance.put(statementContext, t, core, indexes, k, 0, keyLen, value, 0, valueLen);
+        IndexMaintenance.put(context, t, core, indexes, k, 0, keyLen, value, 0, valueLen);
       }
     } finally {
-      statementContext.shrinkRecord();
-      statementContext.releaseBlock(k);
+      context.shrinkRecord();
+      context.releaseBlock(k);
     }
   }
 
@@ -106,23 +105,21 @@ public final class ByteStage {
    * Removes a record and its entries, with a key as in {@link #write}; returns whether the record
    * existed.
    */
-  public boolean delete(
-      StatementContext statementContext, Tx t, IndexCore[] indexes, MemorySegment key) {
-    MemorySegment k = apart(statementContext, key);
+  public boolean delete(StatementContext context, Tx t, IndexCore[] indexes, MemorySegment key) {
+    MemorySegment k = apart(context, key);
     try {
-      return IndexMaintenance.delete(
-          statementContext, t, core, indexes, k, 0, (int) key.byteSize());
+      return IndexMaintenance.delete(context, t, core, indexes, k, 0, (int) key.byteSize());
     } finally {
-      statementContext.shrinkRecord();
-      statementContext.releaseBlock(k);
+      context.shrinkRecord();
+      context.releaseBlock(k);
     }
   }
 
   /**
    * Copies a key to separate memory, since {@link StatementContext#keyStage} is used for entries.
    */
-  private MemorySegment apart(StatementContext statementContext, MemorySegment key) {
-    MemorySegment stage = statementContext.take(core.keyBytesMax);
+  private MemorySegment apart(StatementContext context, MemorySegment key) {
+    MemorySegment stage = context.take(core.keyBytesMax);
     MemorySegment.copy(key, 0, stage, 0, key.byteSize());
     return stage;
   }
@@ -135,13 +132,10 @@ public final class ByteStage {
    * @throws KeyTooLargeException if an end exceeds the maximum length of a key of the table
    */
   public int interval(
-      StatementContext statementContext,
-      byte @Nullable [] from,
-      byte @Nullable [] to,
-      boolean prefix) {
+      StatementContext context, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
     int loLen = from == null ? 0 : requireEnd(from).length;
     int hiLen = to == null ? -1 : requireEnd(to).length;
-    MemorySegment s = statementContext.keyStage((long) loLen + Math.max(hiLen, 0) + 8);
+    MemorySegment s = context.keyStage((long) loLen + Math.max(hiLen, 0) + 8);
     if (from != null) {
       Mem.putBytes(s, 0, from, 0, loLen);
     }

@@ -6,12 +6,12 @@ import java.lang.foreign.MemorySegment;
 public interface EntryMaker {
   /**
    * Computes the key of a record's entry, without the primary key, in {@code out}. May use the
-   * scratch memory of {@code statementContext}.
+   * scratch memory of {@code context}.
    *
    * @return its length, or -1 if the record has no entry
    */
   int make(
-      StatementContext statementContext,
+      StatementContext context,
       MemorySegment pk,
       long pkOff,
       int pkLen,

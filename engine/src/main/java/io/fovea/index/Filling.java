@@ -22,7 +22,7 @@ public final class Filling {
 
   /** Adds the entry of a record, in its current form, to an index that is being built. */
   public static void fill(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -30,17 +30,17 @@ public final class Filling {
       long keyOff,
       int keyLen) {
     try {
-      int n = IndexMaintenance.read(statementContext, t, core, key, keyOff, keyLen);
+      int n = IndexMaintenance.read(context, t, core, key, keyOff, keyLen);
       if (n >= 0) {
-        fill(statementContext, t, core, index, key, keyOff, keyLen, n);
+        fill(context, t, core, index, key, keyOff, keyLen, n);
       }
     } finally {
-      statementContext.shrinkRecord();
+      context.shrinkRecord();
     }
   }
 
   private static void fill(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -48,29 +48,26 @@ public final class Filling {
       long keyOff,
       int keyLen,
       int n) {
-    MemorySegment record = statementContext.record(0);
+    MemorySegment record = context.record(0);
     RecordExpiry expiry = core.expiry();
     if (expiry != null && index.unique) {
       // Two records may share an entry if one of them has expired.
-      if (expiry.isExpired(statementContext, t, record, 0, n)) {
-        IndexMaintenance.remove(
-            statementContext, t, core, core.indexes(), key, keyOff, keyLen, record, n);
+      if (expiry.isExpired(context, t, record, 0, n)) {
+        IndexMaintenance.remove(context, t, core, core.indexes(), key, keyOff, keyLen, record, n);
         return;
       }
       IndexCore[] only = {index};
       RecordExpiry.removeHiddenConflicts(
-          statementContext, t, core, only, key, keyOff, keyLen, record, 0, n, false);
+          context, t, core, only, key, keyOff, keyLen, record, 0, n, false);
     }
-    MemorySegment entries = statementContext.entries(index.entryBytesMax());
+    MemorySegment entries = context.entries(index.entryBytesMax());
     int len =
-        IndexMaintenance.entry(
-            statementContext, core, index, key, keyOff, keyLen, record, 0, n, entries, 0);
+        IndexMaintenance.entry(context, core, index, key, keyOff, keyLen, record, 0, n, entries, 0);
     if (len == IndexMaintenance.NONE) {
       return;
     }
     if (index.unique) {
-      int own =
-          IndexMaintenance.isOf(statementContext, t, index, entries, 0, len, key, keyOff, keyLen);
+      int own = IndexMaintenance.isOf(context, t, index, entries, 0, len, key, keyOff, keyLen);
       if (own == 0) {
         throw IndexMaintenance.duplicate(core, index, entries, 0, len, true);
       }
@@ -78,7 +75,7 @@ public final class Filling {
         return;
       }
     }
-    IndexMaintenance.add(statementContext, t, core, index, entries, 0, len, key, keyOff, keyLen);
+    IndexMaintenance.add(context, t, core, index, entries, 0, len, key, keyOff, keyLen);
   }
 
   /**
@@ -90,7 +87,7 @@ public final class Filling {
    * @throws DuplicateKeyException if neither has expired
    */
   public static void settle(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -99,16 +96,16 @@ public final class Filling {
       int entryLen,
       long keyAt,
       int keyLen) {
-    MemorySegment key = statementContext.take(core.keyBytesMax);
+    MemorySegment key = context.take(core.keyBytesMax);
     try {
       Mem.copy(from, keyAt, key, 0, keyLen);
-      int n = entryNow(statementContext, t, core, index, key, keyLen);
-      MemorySegment entries = statementContext.entries(index.entryBytesMax());
+      int n = entryNow(context, t, core, index, key, keyLen);
+      MemorySegment entries = context.entries(index.entryBytesMax());
       boolean wanted = n == entryLen && Mem.equal(entries, 0, n, from, entryAt, entryLen);
       int own =
           index.unique
               ? IndexMaintenance.isOf(
-                  statementContext, t, index, from, (int) entryAt, entryLen, key, 0, keyLen)
+                  context, t, index, from, (int) entryAt, entryLen, key, 0, keyLen)
               : t.get(index.tree, from, entryAt, entryLen, from, entryAt, 0) >= 0 ? 1 : -1;
       if (!wanted) {
         if (own > 0) {
@@ -116,13 +113,11 @@ public final class Filling {
         }
       } else if (own < 0
           || own == 0
-              && overwritesStale(
-                  statementContext, t, core, index, from, (int) entryAt, n, key, keyLen)) {
-        IndexMaintenance.add(
-            statementContext, t, core, index, from, (int) entryAt, n, key, 0, keyLen);
+              && overwritesStale(context, t, core, index, from, (int) entryAt, n, key, keyLen)) {
+        IndexMaintenance.add(context, t, core, index, from, (int) entryAt, n, key, 0, keyLen);
       }
     } finally {
-      statementContext.releaseBlock(key);
+      context.releaseBlock(key);
     }
   }
 
@@ -130,10 +125,10 @@ public final class Filling {
    * Resolves an entry of a unique index that belongs to another record. Returns whether to
    * overwrite it for this record; returns false if this record had expired and was removed.
    *
-   * @param entries not in the scratch memory of {@code statementContext}
+   * @param entries not in the scratch memory of {@code context}
    */
   private static boolean overwritesStale(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -143,24 +138,24 @@ public final class Filling {
       MemorySegment key,
       int keyLen) {
     int capacity = core.keyBytesMax + index.hints.bytes();
-    MemorySegment other = statementContext.take(capacity);
+    MemorySegment other = context.take(capacity);
     try {
       int n = t.get(index.tree, entries, at, len, other, 0, capacity);
       int otherLen = index.hints.keyLength(n);
-      if (!has(statementContext, t, core, index, entries, at, len, other, otherLen)) {
+      if (!has(context, t, core, index, entries, at, len, other, otherLen)) {
         return true;
       }
       if (core.expiry() != null) {
-        if (RecordExpiry.removeHidden(statementContext, t, core, key, 0, keyLen)) {
+        if (RecordExpiry.removeHidden(context, t, core, key, 0, keyLen)) {
           return false;
         }
-        if (RecordExpiry.removeHidden(statementContext, t, core, other, 0, otherLen)) {
+        if (RecordExpiry.removeHidden(context, t, core, other, 0, otherLen)) {
           return true;
         }
       }
       throw IndexMaintenance.duplicate(core, index, entries, at, len, true);
     } finally {
-      statementContext.releaseBlock(other);
+      context.releaseBlock(other);
     }
   }
 
@@ -171,7 +166,7 @@ public final class Filling {
    *     index is being built
    */
   static void requireStale(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -182,15 +177,14 @@ public final class Filling {
       throw IndexMaintenance.duplicate(core, index, entries, at, len, false);
     }
     int capacity = core.keyBytesMax + index.hints.bytes();
-    MemorySegment other = statementContext.take(capacity);
+    MemorySegment other = context.take(capacity);
     try {
       int n = t.get(index.tree, entries, at, len, other, 0, capacity);
-      if (has(
-          statementContext, t, core, index, entries, at, len, other, index.hints.keyLength(n))) {
+      if (has(context, t, core, index, entries, at, len, other, index.hints.keyLength(n))) {
         throw IndexMaintenance.duplicate(core, index, entries, at, len, true);
       }
     } finally {
-      statementContext.releaseBlock(other);
+      context.releaseBlock(other);
     }
   }
 
@@ -199,7 +193,7 @@ public final class Filling {
    * expired.
    */
   private static boolean has(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -212,42 +206,39 @@ public final class Filling {
       t.requireReadsValid();
       throw core.longKey(t.page(), core.keyBytesMax, keyLen);
     }
-    MemorySegment record = IndexMaintenance.readApart(statementContext, t, core, key, 0, keyLen);
-    int n = statementContext.lengthApart;
-    MemorySegment entry = statementContext.take(index.entryBytesMax());
+    MemorySegment record = IndexMaintenance.readApart(context, t, core, key, 0, keyLen);
+    int n = context.lengthApart;
+    MemorySegment entry = context.take(index.entryBytesMax());
     try {
       if (n < 0) {
         return false;
       }
-      int m =
-          IndexMaintenance.entry(
-              statementContext, core, index, key, 0, keyLen, record, 0, n, entry, 0);
+      int m = IndexMaintenance.entry(context, core, index, key, 0, keyLen, record, 0, n, entry, 0);
       return m == len && Mem.equal(entry, 0, len, entries, at, len);
     } finally {
-      statementContext.releaseBlock(entry);
-      statementContext.releaseBlock(record);
+      context.releaseBlock(entry);
+      context.releaseBlock(record);
     }
   }
 
   /** Builds the current entry of a record in {@link StatementContext#entries}. */
   private static int entryNow(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore index,
       MemorySegment key,
       int keyLen) {
     try {
-      int n = IndexMaintenance.read(statementContext, t, core, key, 0, keyLen);
+      int n = IndexMaintenance.read(context, t, core, key, 0, keyLen);
       if (n < 0) {
         return IndexMaintenance.NONE;
       }
-      MemorySegment record = statementContext.record(0);
-      MemorySegment entries = statementContext.entries(index.entryBytesMax());
-      return IndexMaintenance.entry(
-          statementContext, core, index, key, 0, keyLen, record, 0, n, entries, 0);
+      MemorySegment record = context.record(0);
+      MemorySegment entries = context.entries(index.entryBytesMax());
+      return IndexMaintenance.entry(context, core, index, key, 0, keyLen, record, 0, n, entries, 0);
     } finally {
-      statementContext.shrinkRecord();
+      context.shrinkRecord();
     }
   }
 
@@ -256,7 +247,7 @@ public final class Filling {
    * build checks it.
    */
   static void addJournalItem(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       IndexCore index,
       MemorySegment entries,
@@ -266,10 +257,10 @@ public final class Filling {
       long keyOff,
       int keyLen) {
     if (index.journaled) {
-      UniqueBuildJournal.put(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
+      UniqueBuildJournal.put(context, t, index, entries, at, len, key, keyOff, keyLen);
       return;
     }
-    MemorySegment value = index.hints.staged(statementContext, key, keyOff, keyLen);
+    MemorySegment value = index.hints.staged(context, key, keyOff, keyLen);
     Mem.zero(value, keyLen, index.hints.bytes());
     t.put(index.tree, entries, at, len, value, 0, keyLen + index.hints.bytes());
   }

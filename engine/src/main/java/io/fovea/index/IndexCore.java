@@ -250,7 +250,7 @@ public final class IndexCore {
    * @throws IndexOutOfBoundsException likewise
    */
   public int build(
-      StatementContext statementContext,
+      StatementContext context,
       MemorySegment pk,
       long pkOff,
       int pkLen,
@@ -264,9 +264,9 @@ public final class IndexCore {
       len = plan.build(pk, (int) pkOff, pkLen, record, recordOff, out, (int) outOff);
     } else if (objects != null) {
       return objects.build(
-          statementContext, this, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff);
+          context, this, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff);
     } else {
-      len = make(statementContext, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff);
+      len = make(context, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff);
     }
     if (len > tree.maxKeySize()) {
       throw keyTooLong(len);
@@ -275,7 +275,7 @@ public final class IndexCore {
   }
 
   private int make(
-      StatementContext statementContext,
+      StatementContext context,
       MemorySegment pk,
       long pkOff,
       int pkLen,
@@ -286,7 +286,7 @@ public final class IndexCore {
       long outOff) {
     int len =
         Objects.requireNonNull(maker, "maker")
-            .make(statementContext, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff);
+            .make(context, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff);
     if (len < 0) {
       return -1;
     }
@@ -298,21 +298,20 @@ public final class IndexCore {
   }
 
   /**
-   * Builds the key of a stored record's entry, for readers without a transaction; a row has the
-   * current layout. Returns its length, or -1 if there is none.
+   * Returns the length of the primary key in the value of an entry.
+   *
+   * @throws io.fovea.error.CorruptionException if the value is not a primary key and a hint
    */
-  public int entryOf(
-      StatementContext statementContext,
-      TableCore table,
-      MemorySegment pk,
-      long pkOff,
-      int pkLen,
-      MemorySegment record,
-      long recordOff,
-      int length,
-      MemorySegment out) {
-    return IndexMaintenance.entry(
-        statementContext, table, this, pk, pkOff, pkLen, record, recordOff, length, out, 0);
+  public int keyLength(TableCore table, long page, int valueLength) {
+    int length = hints.keyLength(valueLength);
+    if (length < 0 || length > table.keyBytesMax) {
+      throw table.damaged(
+          "length of a primary key in index " + displayName() + " of table " + table.displayName(),
+          page,
+          table.keyBytesMax,
+          length);
+    }
+    return length;
   }
 
   public String displayName() {

@@ -107,7 +107,7 @@ public final class IndexHints {
   }
 
   /**
-   * Reads the record of an entry.
+   * Reads up to {@code size} bytes of the record of an entry; returns its full length.
    *
    * @param hint native memory with the entry's hint
    * @param entry the handle of the entry's read, {@link #PEEKED}, or another negative number if the
@@ -115,36 +115,7 @@ public final class IndexHints {
    * @return as {@link Tx#get}
    */
   public int get(
-      StatementContext statementContext,
-      Tx t,
-      TableCore table,
-      IndexCore index,
-      MemorySegment pk,
-      long pkOff,
-      int pkLen,
-      MemorySegment hint,
-      long hintOff,
-      int entry,
-      RecordBuffer out) {
-    return get(
-        statementContext,
-        t,
-        table,
-        index,
-        pk,
-        pkOff,
-        pkLen,
-        hint,
-        hintOff,
-        entry,
-        out.segment(),
-        out.base(),
-        out.size());
-  }
-
-  /** Reads up to {@code size} bytes of the record of an entry; returns its full length. */
-  public int get(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore table,
       IndexCore index,
@@ -160,7 +131,7 @@ public final class IndexHints {
     if (!active) {
       return t.get(table.tree, pk, pkOff, pkLen, out, outOff, size);
     }
-    Position p = statementContext.hinted;
+    Position p = context.hinted;
     codec.read(hint, hintOff, p);
     if (!use.frames) {
       p.frame = -1;
@@ -172,7 +143,7 @@ public final class IndexHints {
       int record = t.lastRead();
       long item = t.item(record);
       if (wrong != 0 || RepairPolicy.probes(item)) {
-        compare(statementContext, t, table, index, record, item, p, n >= 0 ? entry : WRITTEN);
+        compare(context, t, table, index, record, item, p, n >= 0 ? entry : WRITTEN);
       }
     }
     return n;
@@ -180,7 +151,7 @@ public final class IndexHints {
 
   /** Checks a hint against the location found, updates the policies, and repairs it if allowed. */
   private void compare(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore table,
       IndexCore index,
@@ -188,7 +159,7 @@ public final class IndexHints {
       long item,
       Position p,
       int entry) {
-    Position current = statementContext.position;
+    Position current = context.position;
     t.locationOfRead(record, current);
     current.line = HintedLeaf.line(table.tree, current);
     boolean page = current.pid == p.pid;
@@ -199,30 +170,23 @@ public final class IndexHints {
     // otherwise the first lookups of all entries would disable repairs.
     boolean unset = p.pid == 0;
     if (RepairPolicy.probes(item) && !unset) {
-      int context = t.context();
-      policy(Repair.PAGE).used(context, page);
+      int number = t.context();
+      policy(Repair.PAGE).used(number, page);
       if (page) {
-        policy(Repair.SLOT).used(context, slotMatches);
-        policy(Repair.FRAME).used(context, frame);
-        policy(Repair.LINE).used(context, line);
+        policy(Repair.SLOT).used(number, slotMatches);
+        policy(Repair.FRAME).used(number, frame);
+        policy(Repair.LINE).used(number, line);
       }
     }
     if ((entry >= 0 || entry == PEEKED) && !(page && slotMatches && frame && line) && use.repairs) {
       Repair repair =
           !page ? Repair.PAGE : !slotMatches ? Repair.SLOT : !frame ? Repair.FRAME : Repair.LINE;
-      repair(
-          statementContext,
-          t,
-          index,
-          current,
-          entry,
-          repair,
-          unset || policy(repair).repairs(item));
+      repair(context, t, index, current, entry, repair, unset || policy(repair).repairs(item));
     }
   }
 
   private void repair(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       IndexCore index,
       Position current,
@@ -234,13 +198,13 @@ public final class IndexHints {
       counters.suppressed++;
       return;
     }
-    MemorySegment stage = statementContext.hint;
+    MemorySegment stage = context.hint;
     put(stage, 0, current);
     boolean keep = (repair == Repair.PAGE || repair == Repair.SLOT) && use.mayDirty();
     if (entry != PEEKED) {
-      t.locationOfRead(entry, statementContext.entry);
+      t.locationOfRead(entry, context.entry);
     }
-    if (HintedLeaf.store(index.tree, statementContext.entry, stage, 0, codec.bytes(), keep)) {
+    if (HintedLeaf.store(index.tree, context.entry, stage, 0, codec.bytes(), keep)) {
       counters.repairs[repair.ordinal()]++;
     } else {
       counters.missed++;
@@ -253,8 +217,8 @@ public final class IndexHints {
   }
 
   /** Copies a primary key into memory that has space for a hint after the key. */
-  MemorySegment staged(StatementContext statementContext, MemorySegment pk, long pkOff, int pkLen) {
-    MemorySegment stage = statementContext.keyStage(pkLen + (long) codec.bytes());
+  MemorySegment staged(StatementContext context, MemorySegment pk, long pkOff, int pkLen) {
+    MemorySegment stage = context.keyStage(pkLen + (long) codec.bytes());
     Mem.copy(pk, pkOff, stage, 0, pkLen);
     return stage;
   }

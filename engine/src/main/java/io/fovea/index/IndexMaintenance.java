@@ -1,7 +1,6 @@
 package io.fovea.index;
 
 import io.fovea.btree.BTree;
-import io.fovea.btree.TreeWalk;
 import io.fovea.encoding.KeyText;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
@@ -40,12 +39,12 @@ import org.jspecify.annotations.Nullable;
  * for entries and old records.
  */
 public final class IndexMaintenance {
-  static final int NONE = -1;
+  public static final int NONE = -1;
 
   private IndexMaintenance() {}
 
   public static void insert(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -57,55 +56,35 @@ public final class IndexMaintenance {
       int recordLen) {
     t.requireWritable();
     RecordExpiry.removeHiddenConflicts(
-        statementContext,
-        t,
-        core,
-        indexes,
-        key,
-        keyOff,
-        keyLen,
-        record,
-        recordOff,
-        recordLen,
-        true);
-    MemorySegment entries = entryBuffer(statementContext, indexes);
-    int[] after = statementContext.lengths(1, indexes.length);
+        context, t, core, indexes, key, keyOff, keyLen, record, recordOff, recordLen, true);
+    MemorySegment entries = entryBuffer(context, indexes);
+    int[] after = context.lengths(1, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       IndexCore index = indexes[i];
       after[i] =
           newEntry(
-              statementContext,
-              core,
-              index,
-              key,
-              keyOff,
-              keyLen,
-              record,
-              recordOff,
-              recordLen,
-              entries,
-              at);
-      requireAbsent(statementContext, t, core, index, entries, at, after[i]);
+              context, core, index, key, keyOff, keyLen, record, recordOff, recordLen, entries, at);
+      requireAbsent(context, t, core, index, entries, at, after[i]);
       at += 2 * index.entryBytesMax();
     }
-    write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, recordLen, true);
+    write(context, t, core, key, keyOff, keyLen, record, recordOff, recordLen, true);
     try {
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
         if (after[i] != NONE) {
-          add(statementContext, t, core, indexes[i], entries, at, after[i], key, keyOff, keyLen);
+          add(context, t, core, indexes[i], entries, at, after[i], key, keyOff, keyLen);
         }
         at += 2 * indexes[i].entryBytesMax();
       }
     } catch (Throwable e) {
-      statementContext.markRollbackOnly(e);
+      context.markRollbackOnly(e);
       throw e;
     }
   }
 
   public static void put(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -117,35 +96,25 @@ public final class IndexMaintenance {
       int recordLen) {
     t.requireWritable();
     if (!core.deleteReadsRecord(indexes)) {
-      write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, recordLen, false);
+      write(context, t, core, key, keyOff, keyLen, record, recordOff, recordLen, false);
       return;
     }
     RecordExpiry.removeHiddenConflicts(
-        statementContext,
-        t,
-        core,
-        indexes,
-        key,
-        keyOff,
-        keyLen,
-        record,
-        recordOff,
-        recordLen,
-        false);
-    int n = read(statementContext, t, core, key, keyOff, keyLen);
+        context, t, core, indexes, key, keyOff, keyLen, record, recordOff, recordLen, false);
+    int n = read(context, t, core, key, keyOff, keyLen);
     if (n < 0) {
-      insert(statementContext, t, core, indexes, key, keyOff, keyLen, record, recordOff, recordLen);
+      insert(context, t, core, indexes, key, keyOff, keyLen, record, recordOff, recordLen);
       return;
     }
     replace(
-        statementContext,
+        context,
         t,
         core,
         indexes,
         key,
         keyOff,
         keyLen,
-        statementContext.record(0),
+        context.record(0),
         n,
         record,
         recordOff,
@@ -156,17 +125,13 @@ public final class IndexMaintenance {
 
   /** Writes the changed fields of a row, or the whole row if it was read from an older layout. */
   public static void update(
-      StatementContext statementContext,
-      Tx t,
-      TableCore core,
-      IndexCore[] indexes,
-      RecordBuffer changed) {
+      StatementContext context, Tx t, TableCore core, IndexCore[] indexes, RecordBuffer changed) {
     t.requireWritable();
     MemorySegment key = changed.segment();
     long keyOff = changed.keyBase();
     int keyLen = changed.keyLength();
     int size = changed.size();
-    MemorySegment records = statementContext.record(2L * size);
+    MemorySegment records = context.record(2L * size);
     int n = t.get(core.tree, key, keyOff, keyLen, records, 0, size);
     if (n < 0) {
       t.requireReadsValid();
@@ -176,30 +141,19 @@ public final class IndexMaintenance {
               + ".");
     }
     int form =
-        LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, records, 0);
+        LegacyRowReader.settle(
+            context, t, core, key, keyOff, keyLen, n, records, 0, core.recordBytes());
     Mem.copy(records, 0, records, size, size);
     for (int f = changed.nextChanged(0); f >= 0; f = changed.nextChanged(f + 1)) {
       int from = changed.start(f);
       Mem.copy(key, changed.base() + from, records, size + from, changed.end(f) - from);
     }
     RecordExpiry.removeHiddenConflicts(
-        statementContext, t, core, indexes, key, keyOff, keyLen, records, size, size, false);
+        context, t, core, indexes, key, keyOff, keyLen, records, size, size, false);
     changed.form(form);
     boolean complete = !changed.isPlain() && !core.patches(changed);
     replace(
-        statementContext,
-        t,
-        core,
-        indexes,
-        key,
-        keyOff,
-        keyLen,
-        records,
-        size,
-        records,
-        size,
-        size,
-        changed,
+        context, t, core, indexes, key, keyOff, keyLen, records, size, records, size, size, changed,
         complete);
   }
 
@@ -207,7 +161,7 @@ public final class IndexMaintenance {
    * Replaces a record; writes only the changed fields in {@code patches} unless {@code complete}.
    */
   private static void replace(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -221,9 +175,9 @@ public final class IndexMaintenance {
       int recordLen,
       @Nullable RecordBuffer patches,
       boolean complete) {
-    MemorySegment entries = entryBuffer(statementContext, indexes);
-    int[] before = statementContext.lengths(0, indexes.length);
-    int[] after = statementContext.lengths(1, indexes.length);
+    MemorySegment entries = entryBuffer(context, indexes);
+    int[] before = context.lengths(0, indexes.length);
+    int[] after = context.lengths(1, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       IndexCore index = indexes[i];
@@ -234,36 +188,16 @@ public final class IndexMaintenance {
       } else {
         after[i] =
             newEntry(
-                statementContext,
-                core,
-                index,
-                key,
-                keyOff,
-                keyLen,
-                record,
-                recordOff,
-                recordLen,
-                entries,
+                context, core, index, key, keyOff, keyLen, record, recordOff, recordLen, entries,
                 at);
         before[i] =
-            oldEntry(
-                statementContext,
-                core,
-                index,
-                key,
-                keyOff,
-                keyLen,
-                old,
-                0,
-                oldLen,
-                entries,
-                at + max);
+            oldEntry(context, core, index, key, keyOff, keyLen, old, 0, oldLen, entries, at + max);
         if (before[i] == after[i]
             && (before[i] < 0 || Mem.equal(entries, at, after[i], entries, at + max, before[i]))) {
           before[i] = NONE;
           after[i] = NONE;
         }
-        requireAbsent(statementContext, t, core, index, entries, at, after[i]);
+        requireAbsent(context, t, core, index, entries, at, after[i]);
       }
       at += 2 * max;
     }
@@ -271,28 +205,28 @@ public final class IndexMaintenance {
       if (patches != null && !complete) {
         patch(t, core, patches);
       } else {
-        write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, recordLen, false);
+        write(context, t, core, key, keyOff, keyLen, record, recordOff, recordLen, false);
       }
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
         IndexCore index = indexes[i];
         int max = index.entryBytesMax();
         if (before[i] != NONE) {
-          remove(statementContext, t, index, entries, at + max, before[i], key, keyOff, keyLen);
+          remove(context, t, index, entries, at + max, before[i], key, keyOff, keyLen);
         }
         if (after[i] != NONE) {
-          add(statementContext, t, core, index, entries, at, after[i], key, keyOff, keyLen);
+          add(context, t, core, index, entries, at, after[i], key, keyOff, keyLen);
         }
         at += 2 * max;
       }
     } catch (Throwable e) {
-      statementContext.markRollbackOnly(e);
+      context.markRollbackOnly(e);
       throw e;
     }
   }
 
   private static void write(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       MemorySegment key,
@@ -307,7 +241,7 @@ public final class IndexMaintenance {
     long storedOff = recordOff;
     int bytes = recordLen;
     if (packed != null) {
-      stored = statementContext.valueStage(bytes);
+      stored = context.valueStage(bytes);
       storedOff = 0;
       bytes = packed.pack(record, recordOff, stored, 0);
     }
@@ -344,7 +278,7 @@ public final class IndexMaintenance {
   }
 
   public static boolean delete(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -352,21 +286,21 @@ public final class IndexMaintenance {
       long keyOff,
       int keyLen) {
     t.requireWritable();
-    int n = read(statementContext, t, core, key, keyOff, keyLen);
+    int n = read(context, t, core, key, keyOff, keyLen);
     if (n < 0) {
       return false;
     }
-    MemorySegment old = statementContext.record(0);
+    MemorySegment old = context.record(0);
     RecordExpiry expiry = core.expiry();
-    if (expiry != null && expiry.hides(statementContext, t, old, 0, n)) {
+    if (expiry != null && expiry.hides(context, t, old, 0, n)) {
       return false;
     }
-    remove(statementContext, t, core, indexes, key, keyOff, keyLen, old, n);
+    remove(context, t, core, indexes, key, keyOff, keyLen, old, n);
     return true;
   }
 
   static void remove(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -375,14 +309,14 @@ public final class IndexMaintenance {
       int keyLen,
       MemorySegment old,
       int oldLen) {
-    int[] before = statementContext.lengths(0, indexes.length);
+    int[] before = context.lengths(0, indexes.length);
     MemorySegment entries =
-        oldEntries(statementContext, core, indexes, key, keyOff, keyLen, old, 0, oldLen, before);
+        oldEntries(context, core, indexes, key, keyOff, keyLen, old, 0, oldLen, before);
     try {
       t.delete(core.tree, key, keyOff, keyLen);
-      removeAll(statementContext, t, indexes, entries, before, key, keyOff, keyLen);
+      removeAll(context, t, indexes, entries, before, key, keyOff, keyLen);
     } catch (Throwable e) {
-      statementContext.markRollbackOnly(e);
+      context.markRollbackOnly(e);
       throw e;
     }
   }
@@ -393,12 +327,7 @@ public final class IndexMaintenance {
    * transaction rollback-only. Expired records are left to the sweep.
    */
   public static long deleteRange(
-      StatementContext statementContext,
-      Tx t,
-      TableCore core,
-      IndexCore[] indexes,
-      TxScan scan,
-      long max) {
+      StatementContext context, Tx t, TableCore core, IndexCore[] indexes, TxScan scan, long max) {
     long n = 0;
     MemorySegment key = Blocks.NONE;
     try {
@@ -406,22 +335,17 @@ public final class IndexMaintenance {
       boolean indexed = indexes.length > 0;
       RecordExpiry expiry = core.expiry();
       if (indexed) {
-        key = statementContext.take(core.keyBytesMax);
+        key = context.take(core.keyBytesMax);
       }
       scan.prepareForDeletes(indexed || expiry != null);
       while (n < max && scan.next()) {
         if (expiry != null
             && expiry.hides(
-                statementContext,
-                t,
-                core,
-                scan.valueLength(),
-                scan.valueSegment(),
-                scan.valueOffset())) {
+                context, t, core, scan.valueLength(), scan.valueSegment(), scan.valueOffset())) {
           continue;
         }
         if (indexed) {
-          deleteWithEntries(statementContext, t, core, indexes, scan, key);
+          deleteWithEntries(context, t, core, indexes, scan, key);
         } else {
           t.delete(scan);
         }
@@ -430,12 +354,12 @@ public final class IndexMaintenance {
       return n;
     } catch (Throwable e) {
       if (n > 0) {
-        statementContext.markRollbackOnly(e);
+        context.markRollbackOnly(e);
       }
       throw e;
     } finally {
       if (key != Blocks.NONE) {
-        statementContext.releaseBlock(key);
+        context.releaseBlock(key);
       }
       scan.close();
     }
@@ -446,7 +370,7 @@ public final class IndexMaintenance {
    * memory may move with the next write.
    */
   private static void deleteWithEntries(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -461,7 +385,7 @@ public final class IndexMaintenance {
     long recordOff = scan.valueOffset();
     int recordLen = scan.valueLength();
     if (core.layout != null && recordLen != core.storedBytes) {
-      MemorySegment made = statementContext.record(core.recordBytes());
+      MemorySegment made = context.record(core.recordBytes());
       if (core.old.upgrade(recordLen, record, recordOff, made, 0) == LegacyRowReader.UNKNOWN) {
         throw core.wrongSize(scan.page(), recordLen);
       }
@@ -469,30 +393,20 @@ public final class IndexMaintenance {
       recordOff = 0;
       recordLen = core.recordBytes();
     }
-    int[] before = statementContext.lengths(0, indexes.length);
+    int[] before = context.lengths(0, indexes.length);
     MemorySegment entries =
-        oldEntries(
-            statementContext,
-            core,
-            indexes,
-            stage,
-            0,
-            keyLen,
-            record,
-            recordOff,
-            recordLen,
-            before);
+        oldEntries(context, core, indexes, stage, 0, keyLen, record, recordOff, recordLen, before);
     try {
       t.delete(scan);
-      removeAll(statementContext, t, indexes, entries, before, stage, 0, keyLen);
+      removeAll(context, t, indexes, entries, before, stage, 0, keyLen);
     } catch (Throwable e) {
-      statementContext.markRollbackOnly(e);
+      context.markRollbackOnly(e);
       throw e;
     }
   }
 
   private static void removeAll(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       IndexCore[] indexes,
       MemorySegment entries,
@@ -503,7 +417,7 @@ public final class IndexMaintenance {
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       if (lengths[i] != NONE) {
-        remove(statementContext, t, indexes[i], entries, at, lengths[i], key, keyOff, keyLen);
+        remove(context, t, indexes[i], entries, at, lengths[i], key, keyOff, keyLen);
       }
       at += 2 * indexes[i].entryBytesMax();
     }
@@ -516,37 +430,27 @@ public final class IndexMaintenance {
    * in the newest layout, or an object or a byte string in full. Returns its length or -1.
    */
   static int read(
-      StatementContext statementContext,
-      Tx t,
-      TableCore core,
-      MemorySegment key,
-      long keyOff,
-      int keyLen) {
+      StatementContext context, Tx t, TableCore core, MemorySegment key, long keyOff, int keyLen) {
     if (core.layout == null) {
-      return readWhole(statementContext, t, core, key, keyOff, keyLen);
+      return readWhole(context, t, core, key, keyOff, keyLen);
     }
     int size = core.recordBytes();
-    MemorySegment old = statementContext.record(2L * size);
+    MemorySegment old = context.record(2L * size);
     int n = t.get(core.tree, key, keyOff, keyLen, old, 0, size);
     if (n < 0) {
       return -1;
     }
-    LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, old, 0);
+    LegacyRowReader.settle(context, t, core, key, keyOff, keyLen, n, old, 0, core.recordBytes());
     return size;
   }
 
   /** In an object of an older version, the components may be at any offset. */
   private static int readWhole(
-      StatementContext statementContext,
-      Tx t,
-      TableCore core,
-      MemorySegment key,
-      long keyOff,
-      int keyLen) {
-    MemorySegment old = statementContext.record(1);
+      StatementContext context, Tx t, TableCore core, MemorySegment key, long keyOff, int keyLen) {
+    MemorySegment old = context.record(1);
     int n = t.get(core.tree, key, keyOff, keyLen, old, 0, bytes(old));
     while (n > old.byteSize()) {
-      old = statementContext.record(n);
+      old = context.record(n);
       n = t.get(core.tree, key, keyOff, keyLen, old, 0, bytes(old));
     }
     return n;
@@ -558,36 +462,31 @@ public final class IndexMaintenance {
    * StatementContext#lengthApart}.
    */
   static MemorySegment readApart(
-      StatementContext statementContext,
-      Tx t,
-      TableCore core,
-      MemorySegment key,
-      long keyOff,
-      int keyLen) {
+      StatementContext context, Tx t, TableCore core, MemorySegment key, long keyOff, int keyLen) {
     boolean rows = core.layout != null;
-    MemorySegment record = statementContext.take(core.recordBytes());
+    MemorySegment record = context.take(core.recordBytes());
     boolean read = false;
     try {
       int capacity = rows ? core.recordBytes() : bytes(record);
       int n = t.get(core.tree, key, keyOff, keyLen, record, 0, capacity);
       while (!rows && n > capacity) {
-        MemorySegment larger = statementContext.take(n);
-        statementContext.releaseBlock(
-            record); // after the second take: a failure must not return it twice
+        MemorySegment larger = context.take(n);
+        context.releaseBlock(record); // after the second take: a failure must not return it twice
         record = larger;
         capacity = bytes(record);
         n = t.get(core.tree, key, keyOff, keyLen, record, 0, capacity);
       }
       if (rows && n >= 0) {
-        LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, record, 0);
+        LegacyRowReader.settle(
+            context, t, core, key, keyOff, keyLen, n, record, 0, core.recordBytes());
         n = core.recordBytes();
       }
-      statementContext.lengthApart = n;
+      context.lengthApart = n;
       read = true;
       return record;
     } finally {
       if (!read) {
-        statementContext.releaseBlock(record);
+        context.releaseBlock(record);
       }
     }
   }
@@ -598,17 +497,20 @@ public final class IndexMaintenance {
 
   // -------------------------------------------------------------------------------------- entries
 
-  private static MemorySegment entryBuffer(StatementContext statementContext, IndexCore[] indexes) {
+  private static MemorySegment entryBuffer(StatementContext context, IndexCore[] indexes) {
     long bytes = 0;
     for (IndexCore i : indexes) {
       bytes += 2L * i.entryBytesMax();
     }
-    return statementContext.entries(bytes);
+    return context.entries(bytes);
   }
 
-  /** Builds the entry of a stored record at {@code at}; returns {@link #NONE} if it has none. */
-  static int entry(
-      StatementContext statementContext,
+  /**
+   * Builds the entry of a stored record, a row in the current layout, at {@code at}; returns {@link
+   * #NONE} if it has none.
+   */
+  public static int entry(
+      StatementContext context,
       TableCore core,
       IndexCore index,
       MemorySegment key,
@@ -620,8 +522,7 @@ public final class IndexMaintenance {
       MemorySegment entries,
       int at) {
     try {
-      return index.build(
-          statementContext, key, keyOff, keyLen, record, recordOff, recordLen, entries, at);
+      return index.build(context, key, keyOff, keyLen, record, recordOff, recordLen, entries, at);
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
       if (index.objects == null) {
         throw e;
@@ -636,7 +537,7 @@ public final class IndexMaintenance {
 
   /** Builds the entry of a new record, if the index accepts new entries. */
   static int newEntry(
-      StatementContext statementContext,
+      StatementContext context,
       TableCore core,
       IndexCore index,
       MemorySegment key,
@@ -651,8 +552,7 @@ public final class IndexMaintenance {
       return NONE;
     }
     try {
-      return index.build(
-          statementContext, key, keyOff, keyLen, record, recordOff, recordLen, entries, at);
+      return index.build(context, key, keyOff, keyLen, record, recordOff, recordLen, entries, at);
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
       if (index.objects == null) {
         throw e;
@@ -671,7 +571,7 @@ public final class IndexMaintenance {
    * removes it.
    */
   private static int oldEntry(
-      StatementContext statementContext,
+      StatementContext context,
       TableCore core,
       IndexCore index,
       MemorySegment key,
@@ -683,8 +583,7 @@ public final class IndexMaintenance {
       MemorySegment entries,
       int at) {
     try {
-      return entry(
-          statementContext, core, index, key, keyOff, keyLen, old, oldOff, oldLen, entries, at);
+      return entry(context, core, index, key, keyOff, keyLen, old, oldOff, oldLen, entries, at);
     } catch (RuntimeException e) {
       if (index.stage == IndexStage.READABLE) {
         throw e;
@@ -694,7 +593,7 @@ public final class IndexMaintenance {
   }
 
   private static MemorySegment oldEntries(
-      StatementContext statementContext,
+      StatementContext context,
       TableCore core,
       IndexCore[] indexes,
       MemorySegment key,
@@ -704,22 +603,12 @@ public final class IndexMaintenance {
       long oldOff,
       int oldLen,
       int[] before) {
-    MemorySegment entries = entryBuffer(statementContext, indexes);
+    MemorySegment entries = entryBuffer(context, indexes);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       before[i] =
           oldEntry(
-              statementContext,
-              core,
-              indexes[i],
-              key,
-              keyOff,
-              keyLen,
-              old,
-              oldOff,
-              oldLen,
-              entries,
-              at);
+              context, core, indexes[i], key, keyOff, keyLen, old, oldOff, oldLen, entries, at);
       at += 2 * indexes[i].entryBytesMax();
     }
     return entries;
@@ -727,7 +616,7 @@ public final class IndexMaintenance {
 
   /** Removes an entry, if it belongs to the record. */
   static void remove(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       IndexCore index,
       MemorySegment entries,
@@ -737,7 +626,7 @@ public final class IndexMaintenance {
       long keyOff,
       int keyLen) {
     if (index.stage == IndexStage.JOURNALING) {
-      Filling.addJournalItem(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
+      Filling.addJournalItem(context, t, index, entries, at, len, key, keyOff, keyLen);
       return;
     }
     if (!index.unique || index.stage == IndexStage.READABLE) {
@@ -745,7 +634,7 @@ public final class IndexMaintenance {
       return;
     }
     // The build may not have reached this record yet, and another record may own the entry.
-    if (isOf(statementContext, t, index, entries, at, len, key, keyOff, keyLen) > 0) {
+    if (isOf(context, t, index, entries, at, len, key, keyOff, keyLen) > 0) {
       t.delete(index.tree, entries, at, len);
     }
   }
@@ -754,7 +643,7 @@ public final class IndexMaintenance {
    * Returns 1 if the entry belongs to the record, 0 if it belongs to another, -1 if it is absent.
    */
   static int isOf(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       IndexCore index,
       MemorySegment entries,
@@ -764,7 +653,7 @@ public final class IndexMaintenance {
       long keyOff,
       int keyLen) {
     int capacity = keyLen + index.hints.bytes();
-    MemorySegment stage = statementContext.keyStage(capacity);
+    MemorySegment stage = context.keyStage(capacity);
     int n = t.get(index.tree, entries, at, len, stage, 0, capacity);
     if (n < 0) {
       return -1;
@@ -775,7 +664,7 @@ public final class IndexMaintenance {
   }
 
   static void requireAbsent(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -785,21 +674,21 @@ public final class IndexMaintenance {
     if (index.checksBeforeAdd
         && len != NONE
         && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
-      Filling.requireStale(statementContext, t, core, index, entries, at, len);
+      Filling.requireStale(context, t, core, index, entries, at, len);
     }
   }
 
   public static DuplicateKeyException duplicate(
       TableCore core, IndexCore index, MemorySegment entry, long at, int len, boolean built) {
     ObjectPlan objects = index.objects;
-    byte[] key = TreeWalk.bytes(entry, at, len);
+    byte[] key = Mem.bytes(entry, at, len);
     String shown =
         objects == null ? KeyText.of(index.key, entry, at, len) : objects.entries().text(key);
     return DuplicateKeyException.ofIndex(index.name, core.name, key, shown, built);
   }
 
   static void add(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -811,8 +700,8 @@ public final class IndexMaintenance {
       int keyLen) {
     BTree tree = index.tree;
     IndexHints hints = index.hints;
-    MemorySegment value = hints.staged(statementContext, key, keyOff, keyLen);
-    hints.write(t, core, key, keyOff, keyLen, value, keyLen, statementContext.position);
+    MemorySegment value = hints.staged(context, key, keyOff, keyLen);
+    hints.write(t, core, key, keyOff, keyLen, value, keyLen, context.position);
     if (index.exact) {
       t.insert(tree, entries, at, len, value, 0, keyLen + hints.bytes());
     } else if (!index.journaled) {
@@ -821,7 +710,7 @@ public final class IndexMaintenance {
       // is stale.
       t.put(tree, entries, at, len, value, 0, keyLen + hints.bytes());
     } else {
-      UniqueBuildJournal.put(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
+      UniqueBuildJournal.put(context, t, index, entries, at, len, key, keyOff, keyLen);
     }
   }
 }

@@ -291,27 +291,13 @@ public final class LegacyRowReader {
    * the same record, because it is in the read set and a change aborts the transaction.
    *
    * @param n the length that {@link Tx#get} returned
-   * @param out holds the record and receives the result
+   * @param out holds the record, of which at most {@code bytes} bytes were read, and receives the
+   *     result
    * @return the former form: {@link #AS_IT_IS}, {@link #UNPACKED} or {@link #UPGRADED}
    * @throws io.fovea.error.CorruptionException if no layout of the table has such records
    */
   public static int settle(
-      StatementContext statementContext,
-      Tx t,
-      TableCore core,
-      MemorySegment key,
-      long keyOff,
-      int keyLen,
-      int n,
-      MemorySegment out,
-      long outOff) {
-    return settle(
-        statementContext, t, core, key, keyOff, keyLen, n, out, outOff, core.recordBytes());
-  }
-
-  /** Converts a record of which at most {@code bytes} bytes were read, like the overload above. */
-  public static int settle(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       MemorySegment key,
@@ -336,7 +322,7 @@ public final class LegacyRowReader {
     if (!old.knows(n)) {
       throw core.wrongSize(t.page(), n);
     }
-    MemorySegment stage = statementContext.valueStage(n);
+    MemorySegment stage = context.valueStage(n);
     int again = t.get(core.tree, key, keyOff, keyLen, stage, 0, n);
     if (again != n) {
       t.requireReadsValid();

@@ -62,7 +62,7 @@ public final class ObjectPlan {
    * @throws IndexOutOfBoundsException likewise
    */
   int build(
-      StatementContext statementContext,
+      StatementContext context,
       IndexCore index,
       MemorySegment pk,
       long pkOff,
@@ -72,7 +72,7 @@ public final class ObjectPlan {
       int objectLen,
       MemorySegment out,
       long outOff) {
-    Scratch s = load(statementContext, object, objectOff, objectLen);
+    Scratch s = load(context, object, objectOff, objectLen);
     boolean whole = entries.write(s.in, s.out, s.paths);
     int len = s.out.length();
     boolean alone = index.unique && whole;
@@ -89,11 +89,11 @@ public final class ObjectPlan {
 
   /** Copies an object into scratch memory that has space for its parts. */
   private Scratch load(
-      StatementContext statementContext, MemorySegment object, long objectOff, int objectLen) {
-    Scratch s = scratches.get(statementContext);
+      StatementContext context, MemorySegment object, long objectOff, int objectLen) {
+    Scratch s = scratches.get(context);
     if (s == null) {
       s = new Scratch();
-      scratches.set(statementContext, s);
+      scratches.set(context, s);
     }
     int parts = entries.parts().size();
     if (s.paths.length < parts) {
@@ -114,12 +114,12 @@ public final class ObjectPlan {
    * 1970. Returns 0 if the part is null or the bytes are not an object.
    */
   long millis(
-      StatementContext statementContext,
+      StatementContext context,
       boolean instants,
       MemorySegment object,
       long objectOff,
       int objectLen) {
-    Scratch s = load(statementContext, object, objectOff, objectLen);
+    Scratch s = load(context, object, objectOff, objectLen);
     try {
       if (!entries.write(s.in, s.out, s.paths)) {
         return 0;

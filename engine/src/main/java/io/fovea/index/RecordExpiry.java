@@ -170,16 +170,16 @@ public final class RecordExpiry {
   }
 
   /** Returns the time up to which records are hidden from the transaction. */
-  public long hiddenUpTo(StatementContext statementContext, Tx t) {
-    return statementContext.expiryTime(t, clock) - afterMillis;
+  public long hiddenUpTo(StatementContext context, Tx t) {
+    return context.expiryTime(t, clock) - afterMillis;
   }
 
   public long hiddenUpTo(long millis) {
     return millis - afterMillis;
   }
 
-  public long now(StatementContext statementContext, Tx t) {
-    return statementContext.expiryTime(t, clock);
+  public long now(StatementContext context, Tx t) {
+    return context.expiryTime(t, clock);
   }
 
   /** Returns the time up to which records are hidden now, without a transaction. */
@@ -189,19 +189,18 @@ public final class RecordExpiry {
 
   /** Returns whether a record in memory form has expired. Does not count as a skip by a reader. */
   boolean isExpired(
-      StatementContext statementContext, Tx t, MemorySegment record, long recordOff, int length) {
-    return isExpired(
-        hiddenUpTo(statementContext, t), time(statementContext, record, recordOff, length));
+      StatementContext context, Tx t, MemorySegment record, long recordOff, int length) {
+    return isExpired(hiddenUpTo(context, t), time(context, record, recordOff, length));
   }
 
   public boolean isExpired(
       long upTo,
-      StatementContext statementContext,
+      StatementContext context,
       TableCore core,
       int length,
       MemorySegment record,
       long recordOff) {
-    return isExpired(upTo, time(statementContext, core, length, record, recordOff));
+    return isExpired(upTo, time(context, core, length, record, recordOff));
   }
 
   private static boolean isExpired(long upTo, long time) {
@@ -210,23 +209,18 @@ public final class RecordExpiry {
 
   /** Returns the time of a record in stored form, or 0 if its length matches no layout. */
   private long time(
-      StatementContext statementContext,
-      TableCore core,
-      int length,
-      MemorySegment record,
-      long recordOff) {
+      StatementContext context, TableCore core, int length, MemorySegment record, long recordOff) {
     return field == null || length == core.storedBytes
-        ? time(statementContext, record, recordOff, length)
+        ? time(context, record, recordOff, length)
         : core.old.millis(length, record, recordOff, field.ordinal());
   }
 
-  private long time(
-      StatementContext statementContext, MemorySegment record, long recordOff, int length) {
+  private long time(StatementContext context, MemorySegment record, long recordOff, int length) {
     if (field != null) {
       return time(record, recordOff);
     }
     if (component != null) {
-      return component.millis(statementContext, instants, record, recordOff, length);
+      return component.millis(context, instants, record, recordOff, length);
     }
     // A record that is too short is damaged; readers get it unchanged.
     return length < end ? 0 : Mem.getLongBE(record, recordOff + offset);
@@ -270,14 +264,14 @@ public final class RecordExpiry {
     return (nullable ? 1 : 0) + (instants ? Times.BYTES : Long.BYTES);
   }
 
-  public boolean hides(StatementContext statementContext, Tx t, MemorySegment row, long rowOff) {
-    return hides(statementContext, t, time(row, rowOff));
+  public boolean hides(StatementContext context, Tx t, MemorySegment row, long rowOff) {
+    return hides(context, t, time(row, rowOff));
   }
 
   /** Returns whether a record in memory form is hidden from a reader. */
   public boolean hides(
-      StatementContext statementContext, Tx t, MemorySegment record, long recordOff, int length) {
-    return hides(statementContext, t, time(statementContext, record, recordOff, length));
+      StatementContext context, Tx t, MemorySegment record, long recordOff, int length) {
+    return hides(context, t, time(context, record, recordOff, length));
   }
 
   /**
@@ -285,17 +279,17 @@ public final class RecordExpiry {
    * it.
    */
   public boolean hides(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       int length,
       MemorySegment record,
       long recordOff) {
-    return hides(statementContext, t, time(statementContext, core, length, record, recordOff));
+    return hides(context, t, time(context, core, length, record, recordOff));
   }
 
-  private boolean hides(StatementContext statementContext, Tx t, long time) {
-    boolean is = time > 0 && isExpired(hiddenUpTo(statementContext, t), time);
+  private boolean hides(StatementContext context, Tx t, long time) {
+    boolean is = time > 0 && isExpired(hiddenUpTo(context, t), time);
     if (is) {
       passed.increment();
     }
@@ -359,7 +353,7 @@ public final class RecordExpiry {
    * had been swept. Call it before the statement begins, because it uses the scratch memory.
    */
   static void removeHiddenConflicts(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       TableCore core,
       IndexCore[] unique,
@@ -374,38 +368,28 @@ public final class RecordExpiry {
       return;
     }
     if (over) {
-      removeHidden(statementContext, t, core, key, keyOff, keyLen);
+      removeHidden(context, t, core, key, keyOff, keyLen);
     }
     for (IndexCore index : unique) {
       if (!index.checksBeforeAdd) {
         continue;
       }
-      MemorySegment entry = statementContext.entries(index.entryBytesMax());
+      MemorySegment entry = context.entries(index.entryBytesMax());
       int len =
           IndexMaintenance.newEntry(
-              statementContext,
-              core,
-              index,
-              key,
-              keyOff,
-              keyLen,
-              record,
-              recordOff,
-              recordLen,
-              entry,
-              0);
+              context, core, index, key, keyOff, keyLen, record, recordOff, recordLen, entry, 0);
       int capacity = core.keyBytesMax + index.hints.bytes();
-      MemorySegment other = statementContext.take(capacity);
+      MemorySegment other = context.take(capacity);
       try {
         int n = len < 0 ? -1 : t.get(index.tree, entry, 0, len, other, 0, capacity);
         int otherLen = n < 0 ? -1 : index.hints.keyLength(n);
         if (otherLen >= 0
             && otherLen <= core.keyBytesMax
             && !(otherLen == keyLen && Mem.equal(other, 0, keyLen, key, keyOff, keyLen))) {
-          removeHidden(statementContext, t, core, other, 0, otherLen);
+          removeHidden(context, t, core, other, 0, otherLen);
         }
       } finally {
-        statementContext.releaseBlock(other);
+        context.releaseBlock(other);
       }
     }
   }
@@ -413,50 +397,37 @@ public final class RecordExpiry {
   /**
    * Removes the record of a key and its entries, if it is hidden; returns whether it was. Only the
    * record itself decides, never an entry. The key must not be in the scratch memory of {@code
-   * statementContext}, except in memory taken from it.
+   * context}, except in memory taken from it.
    */
   public static boolean removeHidden(
-      StatementContext statementContext,
-      Tx t,
-      TableCore core,
-      MemorySegment key,
-      long keyOff,
-      int keyLen) {
+      StatementContext context, Tx t, TableCore core, MemorySegment key, long keyOff, int keyLen) {
     RecordExpiry expiry = Objects.requireNonNull(core.expiry(), "expiry");
-    MemorySegment record =
-        IndexMaintenance.readApart(statementContext, t, core, key, keyOff, keyLen);
-    int n = statementContext.lengthApart;
+    MemorySegment record = IndexMaintenance.readApart(context, t, core, key, keyOff, keyLen);
+    int n = context.lengthApart;
     try {
-      if (n < 0 || !expiry.isExpired(statementContext, t, record, 0, n)) {
+      if (n < 0 || !expiry.isExpired(context, t, record, 0, n)) {
         return false;
       }
-      IndexMaintenance.remove(
-          statementContext, t, core, core.indexes(), key, keyOff, keyLen, record, n);
+      IndexMaintenance.remove(context, t, core, core.indexes(), key, keyOff, keyLen, record, n);
       return true;
     } finally {
-      statementContext.releaseBlock(record);
+      context.releaseBlock(record);
     }
   }
 
   /** Returns whether the record of a key exists and is hidden from the transaction. */
   public static boolean isHidden(
-      StatementContext statementContext,
-      Tx t,
-      TableCore core,
-      MemorySegment key,
-      long keyOff,
-      int keyLen) {
+      StatementContext context, Tx t, TableCore core, MemorySegment key, long keyOff, int keyLen) {
     RecordExpiry expiry = core.expiry();
     if (expiry == null) {
       return false;
     }
-    MemorySegment record =
-        IndexMaintenance.readApart(statementContext, t, core, key, keyOff, keyLen);
-    int n = statementContext.lengthApart;
+    MemorySegment record = IndexMaintenance.readApart(context, t, core, key, keyOff, keyLen);
+    int n = context.lengthApart;
     try {
-      return n >= 0 && expiry.hides(statementContext, t, record, 0, n);
+      return n >= 0 && expiry.hides(context, t, record, 0, n);
     } finally {
-      statementContext.releaseBlock(record);
+      context.releaseBlock(record);
     }
   }
 }

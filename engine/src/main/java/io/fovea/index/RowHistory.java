@@ -87,10 +87,6 @@ public record RowHistory(
     }
   }
 
-  public static RowHistory first(Layout layout) {
-    return started(1, layout);
-  }
-
   public static RowHistory started(int version, Layout layout) {
     List<Origin> fields = new ArrayList<>();
     for (Field f : layout.fields()) {

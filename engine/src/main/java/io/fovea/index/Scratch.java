@@ -23,11 +23,11 @@ public abstract class Scratch {
 
   /** Returns the objects of a context, or new ones if there are none or they are in use. */
   public static <S extends Scratch> S take(
-      SlotLocal<S> kept, StatementContext statementContext, Supplier<S> made) {
-    S s = kept.get(statementContext);
+      SlotLocal<S> kept, StatementContext context, Supplier<S> made) {
+    S s = kept.get(context);
     if (s == null) {
       s = made.get();
-      kept.set(statementContext, s);
+      kept.set(context, s);
     } else if (((Scratch) s).used) {
       s = made.get();
     }

@@ -17,28 +17,28 @@ public final class SlotLocal<T> {
 
   /** Returns the element of a context, or null if it has none yet. */
   @SuppressWarnings("unchecked") // only set stores elements
-  public @Nullable T get(StatementContext statementContext) {
-    int i = statementContext.number;
+  public @Nullable T get(StatementContext context) {
+    int i = context.number;
     if (i < 0) {
-      return (T) statementContext.kept().get(this);
+      return (T) context.kept().get(this);
     }
     @Nullable Object[] all = values;
     return i < all.length ? (T) all[i] : null;
   }
 
   /** Sets the element of a context. */
-  public void set(StatementContext statementContext, T value) {
-    if (statementContext.number < 0) {
-      statementContext.kept().put(this, value);
+  public void set(StatementContext context, T value) {
+    if (context.number < 0) {
+      context.kept().put(this, value);
       return;
     }
-    if (statementContext.number >= values.length) {
+    if (context.number >= values.length) {
       synchronized (this) {
-        if (statementContext.number >= values.length) {
-          values = new Object[statementContext.count];
+        if (context.number >= values.length) {
+          values = new Object[context.count];
         }
       }
     }
-    values[statementContext.number] = value;
+    values[context.number] = value;
   }
 }

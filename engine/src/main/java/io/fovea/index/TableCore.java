@@ -182,7 +182,7 @@ public final class TableCore {
    * were read, is hidden.
    */
   public boolean hides(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       MemorySegment key,
       long keyOff,
@@ -197,27 +197,21 @@ public final class TableCore {
     }
     boolean inPlace = layout != null && old.isInPlace(length, by.end());
     return inPlace && bytes >= by.end()
-        ? by.hides(statementContext, t, record, recordOff)
-        : RecordExpiry.isHidden(statementContext, t, this, key, keyOff, keyLen);
+        ? by.hides(context, t, record, recordOff)
+        : RecordExpiry.isHidden(context, t, this, key, keyOff, keyLen);
   }
 
   /** Returns whether an object or a byte string, read in full, is hidden. */
   public boolean hides(
-      StatementContext statementContext, Tx t, MemorySegment value, long valueOff, int length) {
+      StatementContext context, Tx t, MemorySegment value, long valueOff, int length) {
     RecordExpiry by = expiry;
-    return by != null && by.hides(statementContext, t, value, valueOff, length);
+    return by != null && by.hides(context, t, value, valueOff, length);
   }
 
   /** Returns whether a record of which only the length was read is visible. */
   public boolean shows(
-      StatementContext statementContext,
-      Tx t,
-      MemorySegment key,
-      long keyOff,
-      int keyLen,
-      int length) {
-    return length == plainBytes
-        || !hides(statementContext, t, key, keyOff, keyLen, length, key, keyOff, 0);
+      StatementContext context, Tx t, MemorySegment key, long keyOff, int keyLen, int length) {
+    return length == plainBytes || !hides(context, t, key, keyOff, keyLen, length, key, keyOff, 0);
   }
 
   /** Returns the indexes that statements maintain, at any stage. */

@@ -15,7 +15,7 @@ import java.lang.foreign.MemorySegment;
 public record TimeEntry(Expiry.OfBytes by) implements EntryMaker {
   @Override
   public int make(
-      StatementContext statementContext,
+      StatementContext context,
       MemorySegment pk,
       long pkOff,
       int pkLen,

@@ -31,7 +31,7 @@ public final class UniqueBuildJournal {
 
   /** Journals that an entry of a record was added or removed, in the tree of {@code index}. */
   static void put(
-      StatementContext statementContext,
+      StatementContext context,
       Tx t,
       IndexCore index,
       MemorySegment entries,
@@ -41,7 +41,7 @@ public final class UniqueBuildJournal {
       long keyOff,
       int keyLen) {
     int n = len + keyLen + LENGTH_BYTES;
-    MemorySegment item = statementContext.take((long) n + DIGEST_BYTES + LENGTH_BYTES);
+    MemorySegment item = context.take((long) n + DIGEST_BYTES + LENGTH_BYTES);
     try {
       Mem.copy(entries, at, item, 0, len);
       Mem.copy(key, keyOff, item, len, keyLen);
@@ -53,17 +53,15 @@ public final class UniqueBuildJournal {
         t.put(index.tree, item, n, DIGEST_BYTES + LENGTH_BYTES, item, 0, n);
       }
     } finally {
-      statementContext.releaseBlock(item);
+      context.releaseBlock(item);
     }
   }
 
   /** Appends the key of an item that is too long to be a key itself. */
   private static void putDigest(MemorySegment item, int n) {
-    byte[] all = new byte[n];
-    Mem.getBytes(item, 0, all, 0, n);
     byte[] digest;
     try {
-      digest = MessageDigest.getInstance("SHA-256").digest(all);
+      digest = MessageDigest.getInstance("SHA-256").digest(Mem.bytes(item, 0, n));
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("Each Java platform has SHA-256.", e);
     }

@@ -91,11 +91,7 @@ public final class FollowedFile implements AutoCloseable {
     this.data = data;
     this.log = log;
     this.superblocks = new SuperblockFile(data, file);
-    Superblock s = superblocks.readForeign();
-    if (s == null) {
-      throw new IncompatibleFormatException(
-          file + " is not a Fovea database: it is empty, or its creation was interrupted.");
-    }
+    Superblock s = superblocks.require(superblocks.readForeign());
     this.id = s.id();
     this.pageSize = s.pageSize();
     this.records = new ForeignLog(log, id, sync);

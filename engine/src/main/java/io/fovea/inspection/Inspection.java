@@ -33,6 +33,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -132,11 +133,8 @@ public final class Inspection implements AutoCloseable {
     long doubleWriteBytes = size(Storage.DOUBLE_WRITE);
     Superblock found;
     try (BlockDevice data = storage.open(Storage.DATA)) {
-      found = new SuperblockFile(data, file.toString()).read();
-      if (found == null) {
-        throw new IncompatibleFormatException(
-            file + " is not a Fovea database: it is empty, or its creation was interrupted.");
-      }
+      SuperblockFile superblocks = new SuperblockFile(data, file.toString());
+      found = superblocks.require(superblocks.read());
       if (found.state() == Superblock.LOGGED) {
         log(found);
         if (whole) {
@@ -229,7 +227,9 @@ public final class Inspection implements AutoCloseable {
         config.forInspection(
             "inspect " + file.getFileName(), superblock.pageSize(), superblock.isClean());
     try {
-      opened(Opening.on(storage, how, Schema.CATALOG), whole);
+      use(
+          Opening.on(storage, how, Schema.CATALOG),
+          (store, schema) -> opened(store, schema, whole));
       return true;
     } catch (InvalidUseException | OperationInterruptedException e) {
       throw e;
@@ -239,8 +239,17 @@ public final class Inspection implements AutoCloseable {
     }
   }
 
-  /** Inspects an open copy and closes it. */
-  private void opened(Store store, boolean whole) {
+  private void opened(Store store, Schema schema, boolean whole) {
+    names(store);
+    if (whole) {
+      Verification.Result result = Verification.run(store, schema);
+      records = result.records();
+      result.problems().forEach(this::problem);
+    }
+  }
+
+  /** Uses an open copy without transactions, and closes it. */
+  static void use(Store store, BiConsumer<Store, Schema> use) {
     Schema schema = null;
     boolean done = false;
     try {
@@ -249,12 +258,7 @@ public final class Inspection implements AutoCloseable {
           new Schema(
               CatalogCallbacks.NONE, store, unused, EntryHints.NONE, Expirations.Timing.NONE);
       schema.begin();
-      names(store);
-      if (whole) {
-        Verification.Result result = Verification.run(store, schema);
-        records = result.records();
-        result.problems().forEach(this::problem);
-      }
+      use.accept(store, schema);
       done = true;
     } finally {
       if (!done) {

@@ -53,7 +53,7 @@ final class LogDump {
       out.put("damaged", String.valueOf(e.getMessage()));
     }
     if (all) {
-      out.put("body", bytes(r.segment(), r.body(), r.bodyLength()));
+      out.put("body", Mem.bytes(r.segment(), r.body(), r.bodyLength()));
     }
   }
 
@@ -133,11 +133,11 @@ final class LogDump {
     out.put("commitId", record.id());
     out.put("treeId", record.treeId());
     if (range.lowLength() >= 0) {
-      out.put("from", bytes(range.low(), range.lowOffset(), range.lowLength()));
+      out.put("from", Mem.bytes(range.low(), range.lowOffset(), range.lowLength()));
       out.put("fromInclusive", range.lowInclusive());
     }
     if (range.highLength() >= 0) {
-      out.put("to", bytes(range.high(), range.highOffset(), range.highLength()));
+      out.put("to", Mem.bytes(range.high(), range.highOffset(), range.highLength()));
       out.put("toInclusive", range.highInclusive());
     }
   }
@@ -248,7 +248,7 @@ final class LogDump {
       Map<String, @Nullable Object> op = new LinkedHashMap<>();
       op.put("op", CommitRecord.name(commit.kind()));
       op.put("treeId", commit.treeId());
-      op.put("key", bytes(commit.segment(), commit.keyOffset(), commit.keyLength()));
+      op.put("key", Mem.bytes(commit.segment(), commit.keyOffset(), commit.keyLength()));
       switch (commit.kind()) {
         case CommitRecord.PUT -> op.put("value", value());
         case CommitRecord.PATCH -> {
@@ -274,12 +274,6 @@ final class LogDump {
   }
 
   private byte[] value() {
-    return bytes(commit.segment(), commit.valueOffset(), commit.valueLength());
-  }
-
-  private static byte[] bytes(MemorySegment s, long off, int len) {
-    byte[] b = new byte[len];
-    Mem.getBytes(s, off, b, 0, len);
-    return b;
+    return Mem.bytes(commit.segment(), commit.valueOffset(), commit.valueLength());
   }
 }

@@ -59,11 +59,8 @@ public final class OpenFile implements AutoCloseable {
     boolean done = false;
     try {
       BlockDevice data = storage.open(Storage.DATA);
-      Superblock superblock = new SuperblockFile(data, file.toString()).readForeign();
-      if (superblock == null) {
-        throw new IncompatibleFormatException(
-            file + " is not a Fovea database: it is empty, or its creation was interrupted.");
-      }
+      SuperblockFile superblocks = new SuperblockFile(data, file.toString());
+      Superblock superblock = superblocks.require(superblocks.readForeign());
       done = true;
       return new OpenFile(storage, data, superblock);
     } finally {
@@ -102,7 +99,8 @@ public final class OpenFile implements AutoCloseable {
           BlockDevice log = Files.exists(logFile) ? FileView.open(logFile) : null;
           Backup backup = begin.get()) {
         SuperblockFile superblocks = new SuperblockFile(data, file.toString());
-        Backup.Result result = backup.copyForeign(data, log, () -> read(superblocks));
+        Backup.Result result =
+            backup.copyForeign(data, log, () -> superblocks.require(superblocks.readForeign()));
         if (result != null) {
           return result;
         }
@@ -123,15 +121,6 @@ public final class OpenFile implements AutoCloseable {
         "a checkpoint interrupted each of "
             + COPIES
             + " attempts. Call Database.backup in the process that has the database open");
-  }
-
-  private static Superblock read(SuperblockFile file) {
-    Superblock superblock = file.readForeign();
-    if (superblock == null) {
-      throw new IncompatibleFormatException(
-          file.path() + " is not a Fovea database: it is empty, or its creation was interrupted.");
-    }
-    return superblock;
   }
 
   // -------------------------------------------------------------------------------------- pages
@@ -157,9 +146,7 @@ public final class OpenFile implements AutoCloseable {
 
   public byte[] bytes(long pid) {
     try (Arena arena = Arena.ofShared()) {
-      byte[] all = new byte[superblock.pageSize()];
-      Mem.getBytes(read(arena, pid), 0, all, 0, all.length);
-      return all;
+      return Mem.bytes(read(arena, pid), 0, superblock.pageSize());
     }
   }
 

@@ -1,27 +1,21 @@
 package io.fovea.inspection;
 
-import io.fovea.catalog.CatalogCallbacks;
-import io.fovea.catalog.Expirations;
 import io.fovea.catalog.Schema;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
-import io.fovea.index.HintUse;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Directories;
 import io.fovea.io.FileStorage;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
-import io.fovea.schema.EntryHints;
 import io.fovea.store.Opening;
-import io.fovea.store.Store;
 import io.fovea.store.StoreConfig;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.UUID;
@@ -105,30 +99,7 @@ public final class Restoring {
   private void recover(Path copy, Superblock found) {
     StoreConfig how =
         config.forInspection("restore " + file.getFileName(), found.pageSize(), found.isClean());
-    Store store = Opening.open(copy, how, Schema.CATALOG);
-    Schema schema = null;
-    boolean done = false;
-    try {
-      schema =
-          new Schema(
-              CatalogCallbacks.NONE,
-              store,
-              new HintUse(store::isMarked, false, false, false),
-              EntryHints.NONE,
-              Expirations.Timing.NONE);
-      schema.begin();
-      done = true;
-    } finally {
-      if (!done) {
-        if (schema != null) {
-          schema.cancel();
-        }
-        store.discard();
-      }
-    }
-    boolean quiet = store.quiesce(Duration.ZERO);
-    schema.end();
-    schema.closing(alone -> store.close(quiet && alone));
+    Inspection.use(Opening.open(copy, how, Schema.CATALOG), (store, schema) -> {});
   }
 
   /**

@@ -11,6 +11,7 @@ import io.fovea.encoding.KeyText;
 import io.fovea.error.FoveaException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.IndexMaintenance;
 import io.fovea.index.LegacyRowReader;
 import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
@@ -124,7 +125,7 @@ public final class Verification {
     if (table.layout == null && indexes.length == 0) {
       return;
     }
-    StatementContext statementContext = new StatementContext();
+    StatementContext context = new StatementContext();
     Position p = new Position();
     long[] expected = new long[indexes.length];
     @Nullable Failure[] failures = new Failure[indexes.length];
@@ -165,7 +166,9 @@ public final class Verification {
             long at = old ? 0 : vOff;
             int len;
             try {
-              len = index.entryOf(statementContext, table, k, kOff, kLen, record, at, vLen, entry);
+              len =
+                  IndexMaintenance.entry(
+                      context, table, index, k, kOff, kLen, record, at, vLen, entry, 0);
             } catch (RuntimeException e) {
               if (!index.isExtracted()) {
                 throw e;

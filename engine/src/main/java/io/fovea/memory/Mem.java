@@ -8,6 +8,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
 
 import io.fovea.bindings.NativeAccess;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
@@ -568,5 +569,19 @@ public final class Mem {
   /** Copies from native memory into a byte array. */
   public static void getBytes(MemorySegment seg, long off, byte[] dst, int dstOff, int len) {
     MemorySegment.copy(seg, JAVA_BYTE, off, dst, dstOff, len);
+  }
+
+  /** Copies from native memory into a new array. */
+  public static byte[] bytes(MemorySegment seg, long off, int len) {
+    byte[] out = new byte[len];
+    getBytes(seg, off, out, 0, len);
+    return out;
+  }
+
+  /** Copies from a byte array into new native memory. */
+  public static MemorySegment copyOf(byte[] bytes, Arena arena) {
+    MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
+    putBytes(s, 0, bytes, 0, bytes.length);
+    return s;
   }
 }

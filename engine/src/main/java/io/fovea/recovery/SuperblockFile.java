@@ -192,6 +192,19 @@ public final class SuperblockFile {
   }
 
   /**
+   * Returns what was read, if the file is a database.
+   *
+   * @throws IncompatibleFormatException if it has no superblock
+   */
+  public Superblock require(@Nullable Superblock found) {
+    if (found == null) {
+      throw new IncompatibleFormatException(
+          path + " is not a Fovea database: it is empty, or its creation was interrupted.");
+    }
+    return found;
+  }
+
+  /**
    * Reads the newer whole superblock of a file that another process may be writing. Either
    * superblock may be read during its write, and a file being created has only one; then both are
    * read again. Only a persistent failure is damage.

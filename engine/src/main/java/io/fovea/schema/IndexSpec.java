@@ -85,9 +85,7 @@ public final class IndexSpec {
       boolean described,
       @Nullable KeySpec extractedKey,
       @Nullable Extractor extractor,
-      @Nullable ByteExtractor byteExtractor,
-      @Nullable EntryHints hints,
-      boolean cacheLocations) {
+      @Nullable ByteExtractor byteExtractor) {
     TableSpec.checkName(name);
     this.name = name;
     this.unique = unique;
@@ -97,6 +95,19 @@ public final class IndexSpec {
     this.extractedKey = extractedKey;
     this.extractor = extractor;
     this.byteExtractor = byteExtractor;
+    this.hints = null;
+    this.cacheLocations = false;
+  }
+
+  private IndexSpec(IndexSpec of, @Nullable EntryHints hints, boolean cacheLocations) {
+    this.name = of.name;
+    this.unique = of.unique;
+    this.fields = of.fields;
+    this.components = of.components;
+    this.described = of.described;
+    this.extractedKey = of.extractedKey;
+    this.extractor = of.extractor;
+    this.byteExtractor = of.byteExtractor;
     this.hints = hints;
     this.cacheLocations = cacheLocations;
   }
@@ -111,8 +122,7 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec on(String name, Field... fields) {
-    return new IndexSpec(
-        name, false, checked(fields), List.of(), false, null, null, null, null, false);
+    return new IndexSpec(name, false, checked(fields), List.of(), false, null, null, null);
   }
 
   /**
@@ -125,8 +135,7 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec unique(String name, Field... fields) {
-    return new IndexSpec(
-        name, true, checked(fields), List.of(), false, null, null, null, null, false);
+    return new IndexSpec(name, true, checked(fields), List.of(), false, null, null, null);
   }
 
   /**
@@ -140,17 +149,9 @@ public final class IndexSpec {
    * @return the specification
    */
   public static IndexSpec extracted(String name, KeySpec key, boolean unique, Extractor extractor) {
-    return new IndexSpec(
-        name,
-        unique,
-        List.of(),
-        List.of(),
-        false,
-        Objects.requireNonNull(key, "key"),
-        Objects.requireNonNull(extractor, "extractor"),
-        null,
-        null,
-        false);
+    Objects.requireNonNull(key, "key");
+    Objects.requireNonNull(extractor, "extractor");
+    return new IndexSpec(name, unique, List.of(), List.of(), false, key, extractor, null);
   }
 
   /**
@@ -174,17 +175,8 @@ public final class IndexSpec {
               + "key can follow it: use a part of type BYTES instead, with "
               + "KeySpec.builder().");
     }
-    return new IndexSpec(
-        name,
-        unique,
-        List.of(),
-        List.of(),
-        false,
-        key,
-        null,
-        Objects.requireNonNull(extractor, "extractor"),
-        null,
-        false);
+    Objects.requireNonNull(extractor, "extractor");
+    return new IndexSpec(name, unique, List.of(), List.of(), false, key, null, extractor);
   }
 
   /**
@@ -198,17 +190,8 @@ public final class IndexSpec {
    * @return the specification
    */
   public static IndexSpec described(String name, KeySpec key, boolean unique) {
-    return new IndexSpec(
-        name,
-        unique,
-        List.of(),
-        List.of(),
-        true,
-        Objects.requireNonNull(key, "key"),
-        null,
-        null,
-        null,
-        false);
+    Objects.requireNonNull(key, "key");
+    return new IndexSpec(name, unique, List.of(), List.of(), true, key, null, null);
   }
 
   /**
@@ -248,7 +231,7 @@ public final class IndexSpec {
     if (all.stream().distinct().count() != all.size()) {
       throw new IllegalArgumentException("A component appears twice in an index: " + all + ".");
     }
-    return new IndexSpec(name, unique, List.of(), all, described, null, null, null, null, false);
+    return new IndexSpec(name, unique, List.of(), all, described, null, null, null);
   }
 
   /**
@@ -263,17 +246,7 @@ public final class IndexSpec {
    * @return a new specification
    */
   public IndexSpec hints(EntryHints entryHints) {
-    return new IndexSpec(
-        name,
-        unique,
-        fields,
-        components,
-        described,
-        extractedKey,
-        extractor,
-        byteExtractor,
-        Objects.requireNonNull(entryHints, "entryHints"),
-        cacheLocations);
+    return new IndexSpec(this, Objects.requireNonNull(entryHints, "entryHints"), cacheLocations);
   }
 
   /**
@@ -283,17 +256,7 @@ public final class IndexSpec {
    * @return a new specification
    */
   public IndexSpec cacheLocations() {
-    return new IndexSpec(
-        name,
-        unique,
-        fields,
-        components,
-        described,
-        extractedKey,
-        extractor,
-        byteExtractor,
-        hints,
-        true);
+    return new IndexSpec(this, hints, true);
   }
 
   /** {@return whether searches for one entry begin where it was last seen; false by default} */

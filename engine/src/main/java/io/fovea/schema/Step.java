@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -46,18 +47,24 @@ public final class Step {
     WIDEN
   }
 
-  /** The type of the default of an added field. */
+  /** The type of the default of an added field, with the types of the fields that may have it. */
   enum Default {
     /** 0, empty or null. */
-    IMPLICIT,
-    NUMBER,
-    TEXT,
-    BYTES,
-    BOOLEAN,
-    DOUBLE,
-    UUID,
-    INSTANT,
-    DECIMAL
+    IMPLICIT(FieldType.values()),
+    NUMBER(FieldType.INT32, FieldType.INT64),
+    TEXT(FieldType.TEXT),
+    BYTES(FieldType.BYTES),
+    BOOLEAN(FieldType.BOOLEAN),
+    DOUBLE(FieldType.FLOAT64),
+    UUID(FieldType.UUID),
+    INSTANT(FieldType.INSTANT),
+    DECIMAL(FieldType.DECIMAL);
+
+    private final List<FieldType> types;
+
+    Default(FieldType... types) {
+      this.types = List.of(types);
+    }
   }
 
   private final Kind kind;
@@ -279,19 +286,7 @@ public final class Step {
 
   /** Describes why the default does not fit a field, or returns null if it does. */
   @Nullable String unfit(Field f) {
-    boolean fits =
-        switch (defaultKind) {
-          case IMPLICIT -> true;
-          case NUMBER -> f.type() == FieldType.INT32 || f.type() == FieldType.INT64;
-          case TEXT -> f.type() == FieldType.TEXT;
-          case BYTES -> f.type() == FieldType.BYTES;
-          case BOOLEAN -> f.type() == FieldType.BOOLEAN;
-          case DOUBLE -> f.type() == FieldType.FLOAT64;
-          case UUID -> f.type() == FieldType.UUID;
-          case INSTANT -> f.type() == FieldType.INSTANT;
-          case DECIMAL -> f.type() == FieldType.DECIMAL;
-        };
-    if (!fits) {
+    if (!defaultKind.types.contains(f.type())) {
       return "is " + f.type() + ", and its default is a " + defaultKind.name().toLowerCase();
     }
     if (f.type() == FieldType.INT32 && defaultKind == Default.NUMBER) {

@@ -421,31 +421,26 @@ public final class Journal {
   }
 
   public Log log() {
-    Log l = log;
-    if (l == null) {
+    return requireOpen(log);
+  }
+
+  private <T> T requireOpen(@Nullable T part) {
+    if (part == null) {
       throw new IllegalStateException("The log of " + name + " is not open.");
     }
-    return l;
+    return part;
   }
 
   /** Returns the session of schema changes, which run one at a time. */
   LogSession session() {
-    LogSession s = session;
-    if (s == null) {
-      throw new IllegalStateException("The log of " + name + " is not open.");
-    }
-    return s;
+    return requireOpen(session);
   }
 
   /**
    * Returns the session that holds back the redo point until a schema change is completely logged.
    */
   LogSession hold() {
-    LogSession s = hold;
-    if (s == null) {
-      throw new IllegalStateException("The log of " + name + " is not open.");
-    }
-    return s;
+    return requireOpen(hold);
   }
 
   /** Passes the {@link #hold} session to the caller and replaces it with a new session. */
@@ -457,11 +452,7 @@ public final class Journal {
   }
 
   Checkpointer checkpointer() {
-    Checkpointer c = checkpointer;
-    if (c == null) {
-      throw new IllegalStateException("The log of " + name + " is not open.");
-    }
-    return c;
+    return requireOpen(checkpointer);
   }
 
   RecoveryReport report() {

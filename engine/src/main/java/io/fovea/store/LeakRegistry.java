@@ -117,10 +117,6 @@ final class LeakRegistry {
 
   private static synchronized void begun() {}
 
-  static boolean isFinding() {
-    return finder != null;
-  }
-
   private static void find() {
     begun(); // waits until begin() has stored the thread
     while (finder == Thread.currentThread()) {

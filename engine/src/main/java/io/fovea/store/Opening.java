@@ -87,14 +87,18 @@ public final class Opening {
    */
   public static Store open(@Nullable Path path, StoreConfig config, Recovery.Catalog trees) {
     check(config, path != null);
-    return guarded(config, trees, opening -> path == null ? opening.memory() : opening.file(path));
+    return guarded(
+        config, trees, false, opening -> path == null ? opening.memory() : opening.file(path));
   }
 
   /** Opens files that the caller protects from concurrent openings. */
   public static Store on(Storage storage, StoreConfig config, Recovery.Catalog trees) {
     check(config, true);
     return guarded(
-        config, trees, opening -> opening.storage(storage, null, DatabaseCreation.of(storage)));
+        config,
+        trees,
+        false,
+        opening -> opening.storage(storage, null, DatabaseCreation.of(storage)));
   }
 
   /**
@@ -126,6 +130,7 @@ public final class Opening {
     return guarded(
         config,
         trees,
+        false,
         opening -> {
           opening.opened.push(device);
           OpenFiles files = new OpenFiles(config.name(), superblock.id(), null, null, device, null);
@@ -145,11 +150,6 @@ public final class Opening {
         "the system has no memory for another thread, or limits their "
             + "number (see the process limit)",
         e);
-  }
-
-  private static Store guarded(
-      StoreConfig config, Recovery.Catalog trees, Function<Opening, Store> opening) {
-    return guarded(config, trees, false, opening);
   }
 
   private static Store guarded(
@@ -252,12 +252,8 @@ public final class Opening {
   private Store toRead(OverlayStorage storage, @Nullable FileLock lock) {
     Superblock found;
     try (BlockDevice data = storage.open(Storage.DATA)) {
-      found = new SuperblockFile(data, storage.name()).read();
-    }
-    if (found == null) {
-      throw new IncompatibleFormatException(
-          storage.name()
-              + " is not a Fovea database: it is empty, or its creation was interrupted.");
+      SuperblockFile superblocks = new SuperblockFile(data, storage.name());
+      found = superblocks.require(superblocks.read());
     }
     StoreConfig how = config.forInspection(config.name(), found.pageSize(), found.isClean());
     Store store =

@@ -5,57 +5,34 @@ import io.fovea.recovery.TablesLog;
 import java.util.List;
 
 /**
- * Calls from a store to the schema above it. The schema attaches its hooks once ({@link
- * Store#attach}). Thread-safe.
+ * Calls from a store to the schema above it; by default they do nothing. The schema attaches its
+ * hooks once ({@link Store#attach}). Thread-safe.
  */
 public interface SchemaHooks {
   /** The hooks of a store without a schema. */
-  SchemaHooks NONE = new None();
+  SchemaHooks NONE = new SchemaHooks() {};
 
   /** Frees pages that could not be freed when they were released. */
-  void freeUnfreedPages();
+  default void freeUnfreedPages() {}
 
   /** Returns the tables, for change subscribers. */
-  TablesLog.Tables tables();
+  default TablesLog.Tables tables() {
+    return (wait, use) -> false;
+  }
 
   /** Returns the trees whose records are counted. */
-  List<BTree> counted();
+  default List<BTree> counted() {
+    return List.of();
+  }
 
   /** Saves the counts in the catalog; returns the number that identifies them, or 0 on failure. */
-  long saveCounts();
+  default long saveCounts() {
+    return 0;
+  }
 
   /** Called once the file is marked as in use. */
-  void onMarked();
+  default void onMarked() {}
 
   /** Waits for the schema's background threads, which have been asked to end. */
-  void join();
-
-  /** Does nothing. */
-  final class None implements SchemaHooks {
-    private None() {}
-
-    @Override
-    public void freeUnfreedPages() {}
-
-    @Override
-    public TablesLog.Tables tables() {
-      return (wait, use) -> false;
-    }
-
-    @Override
-    public List<BTree> counted() {
-      return List.of();
-    }
-
-    @Override
-    public long saveCounts() {
-      return 0;
-    }
-
-    @Override
-    public void onMarked() {}
-
-    @Override
-    public void join() {}
-  }
+  default void join() {}
 }

@@ -100,7 +100,11 @@ final class TxLife {
     if (interrupted) {
       // Stores only: until before.run() has returned, each operation begins with it.
       operationsToCheck = 1;
-      before.run();
+      try {
+        before.run();
+      } catch (TransactionAbortedException e) {
+        throw counted(e);
+      }
       interrupted = false;
       operationsToCheck = CHECK_DEADLINE_EVERY - 1;
     } else {

@@ -2,9 +2,9 @@ package io.fovea.txn;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
-import io.fovea.btree.TreeWalk;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -96,7 +96,7 @@ final class TxWrites {
 
   private static DuplicateKeyException duplicate(
       BTree tree, MemorySegment key, long keyOffset, int keyLength) {
-    return DuplicateKeyException.ofTree(tree.treeId(), TreeWalk.bytes(key, keyOffset, keyLength));
+    return DuplicateKeyException.ofTree(tree.treeId(), Mem.bytes(key, keyOffset, keyLength));
   }
 
   private byte replacing(int w) {
