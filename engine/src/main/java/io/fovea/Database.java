@@ -301,7 +301,7 @@ public final class Database extends Catalog implements AutoCloseable {
   /** {@return counters since the database was opened, and current sizes; cheap enough to poll} */
   public DatabaseStats stats() {
     requireOpen();
-    return DatabaseStats.of(options, store, schema, source.retries());
+    return DatabaseStats.of(options, store, schema, source.bodies());
   }
 
   /**

@@ -99,41 +99,48 @@ public final class DatabaseBean {
         throw new IllegalStateException("Can't read " + c + ".", e);
       }
       String name = prefix + c.getName();
-      switch (value) {
-        case Record r -> collect(name + '.', r, all);
-        case Map<?, ?> m -> m.forEach((k, v) -> all.put(name + '.' + k, v));
-        case Number n -> all.put(name, n.longValue());
-        case Boolean b -> all.put(name, b);
-        default -> all.put(name, String.valueOf(value));
-      }
+      put(name, value, all);
+    }
+  }
+
+  private static void put(String name, Object value, Map<String, Object> all) {
+    switch (value) {
+      case Record r -> collect(name + '.', r, all);
+      case Map<?, ?> m -> m.forEach((k, v) -> put(name + '.' + k, v, all));
+      case Number n -> all.put(name, n.longValue());
+      case Boolean b -> all.put(name, b);
+      default -> all.put(name, String.valueOf(value));
     }
   }
 
   /** Reads the statistics on each request. */
   private static final class Bean implements DynamicMBean {
     private final Database database;
-    private final MBeanInfo info;
+    private volatile MBeanInfo last;
 
     Bean(Database database) {
       this.database = database;
-      this.info =
-          new MBeanInfo(
-              Database.class.getName(),
-              "Statistics of a database, see DatabaseStats",
-              attributes(database.stats()).entrySet().stream()
-                  .map(
-                      e ->
-                          new MBeanAttributeInfo(
-                              e.getKey(),
-                              e.getValue().getClass().getName(),
-                              e.getKey(),
-                              true,
-                              false,
-                              false))
-                  .toArray(MBeanAttributeInfo[]::new),
-              null,
-              null,
-              null);
+      this.last = info(attributes(database.stats()));
+    }
+
+    private static MBeanInfo info(Map<String, Object> figures) {
+      return new MBeanInfo(
+          Database.class.getName(),
+          "Statistics of a database, see DatabaseStats",
+          figures.entrySet().stream()
+              .map(
+                  e ->
+                      new MBeanAttributeInfo(
+                          e.getKey(),
+                          e.getValue().getClass().getName(),
+                          e.getKey(),
+                          true,
+                          false,
+                          false))
+              .toArray(MBeanAttributeInfo[]::new),
+          null,
+          null,
+          null);
     }
 
     @Override
@@ -191,7 +198,12 @@ public final class DatabaseBean {
 
     @Override
     public MBeanInfo getMBeanInfo() {
-      return info;
+      try {
+        last = info(attributes(database.stats())); // each name of a body adds attributes
+      } catch (DatabaseClosedException e) {
+        // the last known ones
+      }
+      return last;
     }
   }
 }

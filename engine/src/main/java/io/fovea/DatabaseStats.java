@@ -15,12 +15,14 @@ import io.fovea.io.IoStats;
 import io.fovea.recovery.Checkpointer;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.store.Store;
+import io.fovea.txn.BodyCounters;
 import io.fovea.txn.HintCounters;
 import io.fovea.txn.TimestampStats;
 import io.fovea.txn.TxStats;
 import io.fovea.wal.LogStats;
 import java.util.Collections;
 import java.util.EnumMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
@@ -54,6 +56,10 @@ import java.util.Map;
  * @param hintedLookups lookups of records by hints in index entries
  * @param expiredRows rows that expire, and their removal
  * @param loads loads of tables and builds of indexes
+ * @param bodies transaction bodies by {@linkplain TxOptions#name(String) name}, in order, for the
+ *     first 64 names. The entry {@code other}, which is always present, sums up the bodies of
+ *     further names. For bodies without a name it includes the retries and aborts, but not the runs
+ *     and their duration
  * @since 0.1.0
  */
 public record DatabaseStats(
@@ -80,7 +86,8 @@ public record DatabaseStats(
     Snapshots snapshots,
     HintedLookups hintedLookups,
     ExpiredRows expiredRows,
-    Loads loads) {
+    Loads loads,
+    Map<String, Body> bodies) {
   /** The health of a database. */
   public enum Health {
     /** The database works. */
@@ -97,16 +104,51 @@ public record DatabaseStats(
     STOPPED
   }
 
-  /** Copies the map. */
+  /** Copies the maps. */
   public DatabaseStats {
+    abortsByCause = copy(abortsByCause);
+    bodies = Collections.unmodifiableMap(new LinkedHashMap<>(bodies));
+  }
+
+  private static Map<AbortCause, Long> copy(Map<AbortCause, Long> of) {
     Map<AbortCause, Long> copy = new EnumMap<>(AbortCause.class);
-    copy.putAll(abortsByCause);
-    abortsByCause = Collections.unmodifiableMap(copy);
+    copy.putAll(of);
+    return Collections.unmodifiableMap(copy);
   }
 
   /** {@return the number of aborted attempts, whatever the cause} */
   public long aborts() {
     return abortsByCause.values().stream().mapToLong(Long::longValue).sum();
+  }
+
+  /**
+   * The transaction bodies of one {@linkplain TxOptions#name(String) name}. Bodies that {@linkplain
+   * TxOptions#joining join} an enclosing one are part of that one. Transactions of {@link
+   * Database#begin(TxOptions)} are not included.
+   *
+   * @param runs calls of {@link Database#run}, {@link Database#call}, {@link Database#read} and
+   *     their variants that have returned or thrown
+   * @param retries attempts after the first of each run
+   * @param abortsByCause aborted attempts by cause; every cause is a key
+   * @param nanos the duration of all runs: the attempts, the pauses between them, and the wait for
+   *     durability. {@link Database#submit} and {@link Database#runPipelined} do not wait
+   * @param maxNanos the duration of the longest run
+   * @since 0.2.0
+   */
+  public record Body(
+      long runs, long retries, Map<AbortCause, Long> abortsByCause, long nanos, long maxNanos) {
+    /** Copies the map. */
+    public Body {
+      abortsByCause = copy(abortsByCause);
+    }
+
+    private static Body of(BodyCounters.Body body) {
+      Map<AbortCause, Long> aborts = new EnumMap<>(AbortCause.class);
+      for (AbortCause c : AbortCause.values()) {
+        aborts.put(c, body.aborts(c));
+      }
+      return new Body(body.runs(), body.retries(), aborts, body.nanos(), body.maxNanos());
+    }
   }
 
   /**
@@ -462,7 +504,7 @@ public record DatabaseStats(
       long repairsSuppressed,
       long repairsDisabled) {}
 
-  static DatabaseStats of(Options options, Store store, Schema schema, long retries) {
+  static DatabaseStats of(Options options, Store store, Schema schema, BodyCounters bodyCounters) {
     TxStats tx = store.engine().stats();
     PoolStats pool = store.pool().stats();
     IoStats io = store.device().stats();
@@ -472,6 +514,8 @@ public record DatabaseStats(
     for (AbortCause c : AbortCause.values()) {
       aborts.put(c, tx.aborts()[c.ordinal()]);
     }
+    Map<String, Body> bodies = new LinkedHashMap<>();
+    bodyCounters.byName().forEach((name, body) -> bodies.put(name, Body.of(body)));
     int pageSize = options.device().pageSize();
     Descents descents = descents(store.pool().usesFrameHints(), tx, pool);
     long hits = Math.max(0, tx.pageAccesses() - pool.misses());
@@ -482,7 +526,7 @@ public record DatabaseStats(
         tx.commits(),
         tx.rollbacks(),
         aborts,
-        retries,
+        bodyCounters.retries(),
         store.engine().pessimistic(),
         store.engine().active(),
         store.engine().waiting(),
@@ -546,7 +590,8 @@ public record DatabaseStats(
         snapshots(store.pool().copies()),
         hintedLookups(store.engine().hintCounters(), schema.repairsDisabled()),
         expiredRows(schema.expirations()),
-        loads(schema, pageSize));
+        loads(schema, pageSize),
+        bodies);
   }
 
   private static ExpiredRows expiredRows(Expirations e) {

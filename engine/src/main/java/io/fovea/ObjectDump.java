@@ -1,14 +1,17 @@
 package io.fovea;
 
 import io.fovea.error.InvalidUseException;
+import io.fovea.index.IndexCore;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.ObjectPlan;
+import io.fovea.index.TableCore;
 import io.fovea.object.ObjectText;
 import io.fovea.schema.NameText;
 import io.fovea.schema.Shape;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -142,6 +145,47 @@ public final class ObjectDump {
       interval = Table.Interval.of(from, new IndexKeys.Encoded(from, false).after());
     }
     return Index.open(tx, of, interval, order, Coding.IDENTITY);
+  }
+
+  /**
+   * Reads, page by page and in index order, the objects whose index keys begin with the given
+   * parts: see {@link Page} for the guarantees of its tokens.
+   *
+   * @param <T> the type of the items
+   * @param tx the transaction; each page may be read in a different one
+   * @param index the index's name
+   * @param texts the first parts, as in {@link #scanIndex}; they limit the objects that can be
+   *     read, whatever the token contains
+   * @param order the direction
+   * @param after {@link Page#next} of the previous page; null for the first page
+   * @param limit the maximum number of objects in the page
+   * @param mapper converts an object's key and bytes
+   * @return the page
+   * @throws IllegalArgumentException if the limit is not positive, or as {@link #scanIndex}
+   * @throws InvalidUseException if the token is damaged, or comes from another index or the other
+   *     order
+   * @since 0.2.0
+   */
+  public <T> Page<T> pageIndex(
+      Transaction tx,
+      String index,
+      List<@Nullable String> texts,
+      ScanOrder order,
+      @Nullable String after,
+      int limit,
+      BiFunction<? super byte[], ? super byte[], ? extends T> mapper) {
+    Objects.requireNonNull(mapper, "mapper");
+    Page.Token.checkLimit(limit);
+    TableCore core = table.core();
+    IndexCore by = table.index(index).core();
+    try (Cursor<byte[], byte[]> c = scanIndex(tx, index, texts, order)) {
+      return Page.read(
+          limit,
+          after == null ? c.next() : c.seekAfter(Page.Token.key(core, by, order, after)),
+          () -> mapper.apply(c.key(), c.value()),
+          () -> Page.Token.of(core, by, order, c.position()),
+          c::next);
+    }
   }
 
   @Override

@@ -9,6 +9,7 @@ import io.fovea.memory.Waits;
 import io.fovea.store.Leaks;
 import io.fovea.store.Store;
 import io.fovea.txn.Attempts;
+import io.fovea.txn.BodyCounters;
 import io.fovea.txn.RetryWarning;
 import io.fovea.txn.Tx;
 import java.time.Duration;
@@ -17,7 +18,6 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -331,7 +331,7 @@ public abstract sealed class TransactionRunner permits Catalog {
     private final ThreadLocal<@Nullable Object[]> nest =
         ThreadLocal.withInitial(() -> new @Nullable Object[2 * CURRENT]);
 
-    private final LongAdder retries = new LongAdder();
+    private final BodyCounters bodies = new BodyCounters();
     private final RetryWarning retryWarning = new RetryWarning();
 
     Source(Database database, Options options, Store store, Leaks leaks) {
@@ -347,11 +347,12 @@ public abstract sealed class TransactionRunner permits Catalog {
       return nest.get()[CURRENT] != null;
     }
 
-    /** Returns the number of retries. */
-    long retries() {
-      return retries.sum();
+    /** Returns the counters of bodies. */
+    BodyCounters bodies() {
+      return bodies;
     }
 
+    /** Runs a body in as many attempts as necessary, and measures it if it has a name. */
     static <R extends @Nullable Object, X extends Exception> R loop(
         Source source,
         TxOptions txOptions,
@@ -360,6 +361,27 @@ public abstract sealed class TransactionRunner permits Catalog {
         boolean ahead)
         throws X {
       Objects.requireNonNull(txOptions, "options");
+      String name = txOptions.name();
+      if (name == null || source.isInBody()) { // a joining body is a part of the enclosing one
+        return repeat(source, txOptions, work, task, ahead);
+      }
+      BodyCounters.Body body = source.bodies.of(name);
+      long began = System.nanoTime();
+      try {
+        return repeat(source, txOptions, work, task, ahead);
+      } finally {
+        body.ended(System.nanoTime() - began);
+      }
+    }
+
+    /** Runs a body until an attempt commits, or fails for a reason that a retry can't fix. */
+    private static <R extends @Nullable Object, X extends Exception> R repeat(
+        Source source,
+        TxOptions txOptions,
+        @Nullable Work<R, X> work,
+        @Nullable Task<X> task,
+        boolean ahead)
+        throws X {
       @Nullable Object[] nest = source.nest.get();
       Transaction outer = (Transaction) nest[CURRENT];
       if (outer != null) {
@@ -397,6 +419,9 @@ public abstract sealed class TransactionRunner permits Catalog {
           }
           attempts.backOff();
         }
+      } catch (TransactionAbortedException e) { // without a retry
+        source.bodies.of(txOptions.name()).aborted(e.abortCause(), false);
+        throw e;
       } finally {
         if (attempts != null) {
           attempts.close();
@@ -452,8 +477,8 @@ public abstract sealed class TransactionRunner permits Catalog {
     }
 
     private void aborted(
-        TxOptions txOptions, @Nullable Object body, int attempt, @Nullable AbortCause cause) {
-      retries.increment();
+        TxOptions txOptions, @Nullable Object body, int attempt, AbortCause cause) {
+      bodies.of(txOptions.name()).aborted(cause, true);
       retryWarning.aborted(
           txOptions.name(), body instanceof Submitted<?, ?> s ? s.work : body, attempt, cause);
     }

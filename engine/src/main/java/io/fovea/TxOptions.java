@@ -163,8 +163,9 @@ public final class TxOptions {
   }
 
   /**
-   * Sets the name in log warnings about repeated aborts and leaked transactions. Without a name,
-   * they show the body's class. {@link Database#run(String, Task)} and its variants are shorthands.
+   * Sets the name in log warnings about repeated aborts and leaked transactions, and in {@link
+   * DatabaseStats#bodies}. Without a name, the warnings show the body's class, and its runs are not
+   * measured. {@link Database#run(String, Task)} and its variants are shorthands.
    *
    * @param name the name of the work, such as {@code transfer}
    * @return new options

@@ -9,6 +9,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.schema.TableSpec;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Set;
 import javax.management.AttributeNotFoundException;
 import javax.management.MBeanAttributeInfo;
@@ -43,12 +44,16 @@ class DatabaseBeanTest {
       assertTrue((long) SERVER.getAttribute(name, "log.bytes") > 0);
       assertEquals(0L, SERVER.getAttribute(name, "abortsByCause.VALIDATION"));
       assertEquals("OK", SERVER.getAttribute(name, "health"));
+      db.run("move stock", tx -> t.put(tx, new byte[] {1}, new byte[] {2}));
+      assertEquals(1L, SERVER.getAttribute(name, "bodies.move stock.runs"));
+      assertEquals(0L, SERVER.getAttribute(name, "bodies.move stock.abortsByCause.LOCK"));
       MBeanAttributeInfo[] all = SERVER.getMBeanInfo(name).getAttributes();
       String[] names = new String[all.length];
       for (int i = 0; i < all.length; i++) {
         names[i] = all[i].getName();
         assertFalse(all[i].isWritable());
       }
+      assertTrue(List.of(names).contains("bodies.move stock.maxNanos"));
       assertEquals(all.length, SERVER.getAttributes(name, names).size());
       assertThrows(
           AttributeNotFoundException.class, () -> SERVER.getAttribute(name, "no such figure"));

@@ -2,6 +2,7 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -224,6 +225,59 @@ class ObjectDumpTest {
       assertThrows(IllegalArgumentException.class, () -> texts(db, dump, "byColour", "GREEN"));
       assertThrows(IllegalArgumentException.class, () -> texts(db, dump, "by"));
     }
+  }
+
+  @Test
+  void pagesOfIndexes() {
+    try (Database db = filled()) {
+      RowTable table = db.table(Objects.requireNonNull(db.describe("everything")));
+      ObjectDump dump = ObjectDump.of(table);
+      Page<String> first = page(db, dump, ScanOrder.ASCENDING, null);
+      assertEquals(List.of("null"), first.items());
+      assertTrue(first.hasNext());
+      Page<String> last = page(db, dump, ScanOrder.ASCENDING, first.next());
+      assertEquals(List.of("text"), last.items());
+      assertFalse(last.hasNext());
+      Page<String> back = page(db, dump, ScanOrder.DESCENDING, null);
+      assertEquals(List.of("text"), back.items());
+      assertEquals(List.of("null"), page(db, dump, ScanOrder.DESCENDING, back.next()).items());
+      // Parts limit what is read, whatever the token contains.
+      assertEquals(List.of("text"), page(db, dump, ScanOrder.ASCENDING, null, "text").items());
+      String after = first.next();
+      assertEquals(List.of("text"), page(db, dump, ScanOrder.ASCENDING, after, "text").items());
+      assertEquals(List.of(), page(db, dump, ScanOrder.ASCENDING, after, (String) null).items());
+      assertThrows(InvalidUseException.class, () -> page(db, dump, ScanOrder.DESCENDING, after));
+      assertThrows(
+          InvalidUseException.class, () -> page(db, dump, ScanOrder.ASCENDING, after + "x"));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> page(db, dump, ScanOrder.ASCENDING, null, "a", "x"));
+      assertThrows(
+          IllegalArgumentException.class,
+          () ->
+              db.read(
+                  tx ->
+                      dump.pageIndex(
+                          tx, "byText", List.of(), ScanOrder.ASCENDING, null, 0, (k, v) -> k)));
+    }
+  }
+
+  private static Page<String> page(
+      Database db,
+      ObjectDump dump,
+      ScanOrder order,
+      @Nullable String after,
+      @Nullable String... parts) {
+    return db.read(
+        tx ->
+            dump.pageIndex(
+                tx,
+                "byText",
+                Arrays.asList(parts),
+                order,
+                after,
+                1,
+                (k, v) -> String.valueOf(dump.object(v).get("text"))));
   }
 
   private static List<String> texts(

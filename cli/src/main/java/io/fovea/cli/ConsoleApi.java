@@ -43,7 +43,7 @@ import picocli.CommandLine.ParameterException;
  *   PUT    record         sets a record                    {table, key, values, create}
  *   DELETE record         deletes a record                 {table, key}
  *   GET    stats          figures
- *   GET    transactions   figures of slow and retried transactions, by cause
+ *   GET    transactions   figures of slow and retried transactions, by cause and body
  *   POST   attach         connects to the process that has the original open
  *   POST   refresh        starts the operation "copy", which replaces the copy
  *   GET    page           describes a page                 number
@@ -183,17 +183,14 @@ final class ConsoleApi {
     return m;
   }
 
-  /** All figures that the engine keeps on slow and retried transactions: sums over all bodies. */
+  /** All figures that the engine keeps on slow and retried transactions. */
   private Map<String, Object> transactions() {
     Map<String, ?> figures = database.figures();
-    List<Map<String, Object>> causes = new ArrayList<>();
-    for (AbortCause cause : AbortCause.values()) {
-      Map<String, Object> m = new LinkedHashMap<>();
-      m.put("cause", cause.name());
-      m.put("attempts", number(figures, "abortsByCause." + cause.name()));
+    List<Map<String, Object>> causes = causes(figures, "");
+    for (Map<String, Object> m : causes) {
+      AbortCause cause = AbortCause.valueOf((String) m.get("cause"));
       m.put("retried", cause.retryable());
       m.put("explanation", cause.explanation());
-      causes.add(m);
     }
     Map<String, Object> m = new LinkedHashMap<>();
     m.put("millis", System.nanoTime() / 1e6);
@@ -206,7 +203,41 @@ final class ConsoleApi {
     m.put("waiting", number(figures, "waitingTransactions"));
     m.put("oldestNanos", number(figures, "oldestTransactionNanos"));
     m.put("causes", causes);
+    m.put("bodies", bodies(figures));
     return m;
+  }
+
+  /** The causes that aborted an attempt, of all bodies or one. */
+  private static List<Map<String, Object>> causes(Map<String, ?> figures, String prefix) {
+    List<Map<String, Object>> causes = new ArrayList<>();
+    for (AbortCause cause : AbortCause.values()) {
+      long attempts = number(figures, prefix + "abortsByCause." + cause.name());
+      if (attempts > 0) {
+        Map<String, Object> m = new LinkedHashMap<>();
+        m.put("cause", cause.name());
+        m.put("attempts", attempts);
+        causes.add(m);
+      }
+    }
+    return causes;
+  }
+
+  /** Figures by body: those of {@code NAME} are {@code bodies.NAME.runs} and so on. */
+  private static List<Map<String, Object>> bodies(Map<String, ?> figures) {
+    List<Map<String, Object>> bodies = new ArrayList<>();
+    for (String figure : figures.keySet()) {
+      if (figure.startsWith("bodies.") && figure.endsWith(".runs")) {
+        String prefix = figure.substring(0, figure.length() - "runs".length());
+        Map<String, Object> m = new LinkedHashMap<>();
+        m.put("body", prefix.substring("bodies.".length(), prefix.length() - 1));
+        for (String each : List.of("runs", "retries", "nanos", "maxNanos")) {
+          m.put(each, number(figures, prefix + each));
+        }
+        m.put("causes", causes(figures, prefix));
+        bodies.add(m);
+      }
+    }
+    return bodies;
   }
 
   /** A figure; 0 if the other process's release does not have it. */

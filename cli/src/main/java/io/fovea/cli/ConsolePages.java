@@ -28,7 +28,7 @@ final class ConsolePages {
 
   private final List<Long> pagesOfKind = new ArrayList<>();
   private final List<Long> usedOfKind = new ArrayList<>();
-  private final List<Long> roomOfKind = new ArrayList<>();
+  private final List<Long> capacityOfKind = new ArrayList<>();
 
   /** The pages read so far. */
   long done() {
@@ -76,7 +76,7 @@ final class ConsolePages {
       List<Integer> fills) {
     Map<Integer, Integer> counts = new HashMap<>();
     long used = 0;
-    long room = 0;
+    long capacity = 0;
     for (long page = from; page < to; page++) {
       if (Thread.interrupted()) {
         throw new OperationInterruptedException("The map was cancelled.");
@@ -86,18 +86,18 @@ final class ConsolePages {
       if (kind == pagesOfKind.size()) {
         pagesOfKind.add(0L);
         usedOfKind.add(0L);
-        roomOfKind.add(0L);
+        capacityOfKind.add(0L);
       }
       counts.merge(kind, 1, Integer::sum);
       pagesOfKind.set(kind, pagesOfKind.get(kind) + 1);
       usedOfKind.set(kind, usedOfKind.get(kind) + number(p, "usedBytes"));
-      roomOfKind.set(kind, roomOfKind.get(kind) + number(p, "roomBytes"));
+      capacityOfKind.set(kind, capacityOfKind.get(kind) + number(p, "capacityBytes"));
       used += number(p, "usedBytes");
-      room += number(p, "roomBytes");
+      capacity += number(p, "capacityBytes");
       done.incrementAndGet();
     }
     cells.add(counts.entrySet().stream().max(Map.Entry.comparingByValue()).get().getKey());
-    fills.add(room == 0 ? -1 : (int) Math.min(STEPS, used * STEPS / room));
+    fills.add(capacity == 0 ? -1 : (int) Math.min(STEPS, used * STEPS / capacity));
   }
 
   private List<Map<String, Object>> kinds() {
@@ -110,7 +110,7 @@ final class ConsolePages {
           m.put("type", parts[parts.length - 1]);
           m.put("pages", pagesOfKind.get(i));
           m.put("usedBytes", usedOfKind.get(i));
-          m.put("roomBytes", roomOfKind.get(i));
+          m.put("capacityBytes", capacityOfKind.get(i));
           all.add(m);
         });
     return all;

@@ -13,7 +13,6 @@ import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
-import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Component;
 import java.util.ArrayList;
@@ -118,23 +117,15 @@ final class ObjectRecords extends Records {
           limit,
           (k, v) -> item.apply(record(k, v)));
     }
-    // The engine has no positions in an index of objects without their class: records are counted.
-    int skipped;
-    try {
-      skipped = after == null ? 0 : Integer.parseUnsignedInt(after);
-    } catch (NumberFormatException e) {
-      throw new InvalidUseException("The position is damaged, or belongs to another search.");
+    requireIndex(index);
+    if (bounds.isBounded()) {
+      throw command.mistake("an index of objects takes PART, but no bounds");
     }
-    List<T> items = new ArrayList<>();
-    try (Cursor<byte[], byte[]> c = cursor(tx, bounds, index, order)) {
-      boolean more = c.next();
-      for (int i = 0; more && i < skipped; i++) {
-        more = c.next();
-      }
-      for (; more && items.size() < limit; more = c.next()) {
-        items.add(item.apply(record(c.key(), c.value())));
-      }
-      return new Page<>(items, more ? "" + (skipped + items.size()) : null);
+    try {
+      return dump.pageIndex(
+          tx, index, bounds.parts(), order, after, limit, (k, v) -> item.apply(record(k, v)));
+    } catch (IllegalArgumentException e) {
+      throw wrong(e);
     }
   }
 

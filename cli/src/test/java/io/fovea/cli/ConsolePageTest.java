@@ -235,7 +235,8 @@ class ConsolePageTest {
       b.until(LINES);
       b.until("document.querySelector('table td.num')");
       assertTrue(b.text().contains("Aborted attempts by cause"), b.text());
-      assertTrue(b.text().contains("validation"), b.text());
+      assertTrue(b.text().contains("validation 1"), b.text()); // of a body
+      assertTrue(b.text().contains("transfer"), b.text());
       picture(b, "transactions");
       b.dark(true);
       picture(b, "transactions-dark");

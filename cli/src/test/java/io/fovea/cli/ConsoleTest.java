@@ -520,6 +520,18 @@ class ConsoleTest {
         map.getAsJsonArray("kinds")
             .forEach(k -> trees.add(k.getAsJsonObject().get("tree").getAsString()));
         assertTrue(trees.containsAll(Set.of("stock", "stock.by_quantity", "files")), "" + trees);
+        JsonObject leaves =
+            map.getAsJsonArray("kinds").asList().stream()
+                .map(JsonElement::getAsJsonObject)
+                .filter(k -> k.get("tree").getAsString().equals("stock"))
+                .filter(k -> k.get("type").getAsString().equals("leaf"))
+                .findAny()
+                .orElseThrow();
+        long used = leaves.get("usedBytes").getAsLong();
+        assertTrue(used > 0 && used <= leaves.get("capacityBytes").getAsLong(), leaves::toString);
+        assertTrue(
+            map.getAsJsonArray("fills").asList().stream().anyMatch(n -> n.getAsInt() > 0),
+            map::toString);
         String name = "backup" + options.length + (options.length > 0 ? options[0] : "");
         JsonObject copy = done(served, token, "backup", ",\"name\":\"" + name + "\"");
         assertEquals(dir.resolve(name).toString(), copy.get("directory").getAsString());
@@ -598,6 +610,17 @@ class ConsoleTest {
                           && c.get("retried").getAsBoolean()
                           && !c.get("explanation").getAsString().isBlank()),
           transactions::toString);
+      JsonObject transfer =
+          transactions.getAsJsonArray("bodies").asList().stream()
+              .map(JsonElement::getAsJsonObject)
+              .filter(b -> b.get("body").getAsString().equals("transfer"))
+              .findAny()
+              .orElseThrow();
+      assertEquals(1, transfer.get("runs").getAsLong());
+      assertEquals(1, transfer.get("retries").getAsLong());
+      assertTrue(transfer.get("maxNanos").getAsLong() > 0, transfer::toString);
+      assertEquals(
+          "[{\"cause\":\"VALIDATION\",\"attempts\":1}]", transfer.get("causes").toString());
       TopTest.end(busy);
       // Its own figures follow.
       JsonObject stats = read(served, token, "/api/stats");

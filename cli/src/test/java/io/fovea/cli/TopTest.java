@@ -74,7 +74,7 @@ class TopTest {
         System.out.println("ready");
         for (int i = 0; System.in.available() == 0; i++) {
           byte[] key = {(byte) i};
-          db.run(tx -> t.put(tx, key, key));
+          db.run("put", tx -> t.put(tx, key, key));
         }
       }
     }

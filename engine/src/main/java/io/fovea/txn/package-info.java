@@ -12,6 +12,7 @@
  *   Tx               one transaction: begin, end, hints, and its parts
  *   TxScan           a scan
  *   Attempts         the attempts to commit a piece of work
+ *   BodyCounters     runs and aborts of named bodies
  *   Timestamps       the timestamps of all items
  *   TxConfig         settings of an engine               TimestampConfig  those of timestamps
  *   --- the parts of a transaction

@@ -59,6 +59,7 @@ public final class ConsoleServer implements AutoCloseable {
           Map.entry("browse.js", "text/javascript"),
           Map.entry("record.js", "text/javascript"),
           Map.entry("activity.js", "text/javascript"),
+          Map.entry("samples.js", "text/javascript"),
           Map.entry("transactions.js", "text/javascript"),
           Map.entry("chart.js", "text/javascript"),
           Map.entry("jobs.js", "text/javascript"),

@@ -1,7 +1,8 @@
-import { get, send } from './api.js';
-import { Chart, SECONDS } from './chart.js';
-import { count, error, h, size, table } from './dom.js';
-import { poll, reload, show, state } from './main.js';
+import { send } from './api.js';
+import { Chart } from './chart.js';
+import { count, error, h, size, table, tile } from './dom.js';
+import { reload, show, state } from './main.js';
+import { Samples } from './samples.js';
 
 export const short = n => (n >= 1e6 ? `${(n / 1e6).toFixed(1)}M` : n >= 1e4 ? `${(n / 1e3).toFixed(0)}k` : n >= 1e3 ? `${(n / 1e3).toFixed(1)}k`
   : n >= 10 || n === 0 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(1));
@@ -9,8 +10,7 @@ const trim = n => n.toFixed(n < 100 ? 1 : 0).replace('.0', '');
 export const micros = n => (n >= 1e6 ? `${trim(n / 1e6)} s` : n >= 1e3 ? `${trim(n / 1e3)} ms` : `${short(n)} µs`);
 export const percent = n => `${n >= 99.95 || n === 0 ? Math.round(n) : n.toFixed(n < 1 ? 2 : n < 10 ? 1 : 0)} %`;
 
-// Samples stay while other views are shown.
-let samples = [];
+const samples = new Samples('stats', s => s.figures.commits);
 let attached = null;
 
 const sum = (figures, prefix) => Object.entries(figures)
@@ -88,7 +88,6 @@ export async function activity(root, parts, signal) {
   async function attach() {
     try {
       await send('POST', 'attach');
-      samples = [];
       await reload();
       await show();
     } catch (e) {
@@ -96,42 +95,13 @@ export async function activity(root, parts, signal) {
     }
   }
 
-  let asking = false; // one request at a time: samples are in order, and a slow process gets no queue
-  async function sample() {
-    if (asking) {
-      return;
-    }
-    asking = true;
-    let now;
-    try {
-      now = await get('stats');
-    } catch (e) {
-      problem.replaceChildren(error(e));
-      return;
-    } finally {
-      asking = false;
-    }
-    problem.replaceChildren();
-    if (signal.aborted) {
-      return;
-    }
+  function render(now) {
     if (now.attached !== attached) {
-      samples = [];
       attached = now.attached;
       describe();
     }
-    samples.push(now);
-    samples = samples.filter(s => now.millis - s.millis <= SECONDS * 1000);
-    render(now.figures);
-  }
-
-  function render(f) {
-    const points = samples.slice(1).map((s, i) => between(samples[i], s));
-    for (const [chart, of] of all) {
-      chart.draw(points.map(p => ({ at: p.at, values: of(p) })));
-    }
-    const last = points.at(-1);
-    const tile = (name, text) => h('div', { class: 'tile' }, h('b', {}, text), h('span', {}, name));
+    const f = now.figures;
+    const last = samples.draw(all, between).at(-1);
     tiles.replaceChildren(
       tile('commits/s', last ? short(last.commits) : '-'),
       tile('aborts/s', last ? short(last.aborts) : '-'),
@@ -151,7 +121,6 @@ export async function activity(root, parts, signal) {
 
   attached = state.info.attached;
   describe();
-  await sample();
-  poll(signal, sample);
+  await samples.show(signal, problem, render);
   return 'Activity';
 }

@@ -32,6 +32,10 @@ export function table(head, rows, numeric = []) {
     h('tbody', {}, rows.map(r => h('tr', {}, r.map((c, i) => h('td', { class: side(i) }, c)))))));
 }
 
+export function tile(name, text) {
+  return h('div', { class: 'tile' }, h('b', {}, text), h('span', {}, name));
+}
+
 export function facts(pairs) {
   return h('dl', {}, pairs.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
 }

@@ -1,5 +1,5 @@
 import { get, newest, send } from './api.js';
-import { count, error, h, link, say } from './dom.js';
+import { count, error, h, link, say, time } from './dom.js';
 import { overview } from './overview.js';
 import { tableView } from './tables.js';
 import { recordView } from './record.js';
@@ -35,7 +35,7 @@ export async function reload() {
   mode.textContent = info.write ? 'read and write' : info.copy ? 'copy, read-only' : 'read-only';
   mode.classList.toggle('write', info.write);
   document.getElementById('copied').textContent =
-    info.copy ? `copied at ${new Date(info.opened).toLocaleTimeString()}` : '';
+    info.copy ? `copied at ${time(info.opened)}` : '';
   document.getElementById('refresh').hidden = !info.copy;
   document.getElementById('tables').replaceChildren(...state.tables.map(t =>
     h('li', {}, h('a', { href: link('table', t.table), title: t.table },

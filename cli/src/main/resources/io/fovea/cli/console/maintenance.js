@@ -42,7 +42,7 @@ export async function maintenance(root, parts, signal) {
     kind: 'backup',
     title: 'Back up',
     text: [`Copies the database into a new directory in ${info.backups}. Every page and log record is verified.`,
-      'fovea restore makes a database of it.'],
+      [h('code', {}, 'fovea restore'), ' makes a database of it.']],
     form: run => h('form', { class: 'bar', onsubmit: e => { e.preventDefault(); run({ name: name.value }); } },
       h('label', {}, 'New directory', name), h('button', { class: 'primary', name: 'backup' }, 'Back up')),
     progress: j => `${size(j.done)} of ${size(j.total)}, ${seconds(j)}`,

@@ -45,7 +45,8 @@ export async function pages(root, parts, signal) {
   function render() {
     const { cells, fills, kinds, pagesPerCell } = result;
     const columns = Math.ceil(Math.sqrt(cells.length * 3));
-    const side = Math.max(2, Math.floor(960 / columns));
+    // A whole number of pixels, so that the lines are sharp; 42 are the padding and the border.
+    const side = Math.max(2, Math.floor((document.getElementById('main').clientWidth - 42) / columns));
     const canvas = h('canvas', { class: 'map', role: 'img', 'aria-label': 'Map of the pages; the table below has the totals', width: columns * side, height: Math.ceil(cells.length / columns) * side });
     const paint = canvas.getContext('2d');
     const of = colors(kinds);
@@ -74,7 +75,7 @@ export async function pages(root, parts, signal) {
       h('form', { class: 'bar', onsubmit: e => { e.preventDefault(); page(detail, number.value); } },
         h('label', {}, 'Page number', number), h('button', {}, 'Show')), detail,
       table(['Pages of', 'Type', 'Pages', 'Size', 'Fill'], kinds.map((k, i) => [h('span', {}, swatch(i), k.tree || '-'), k.type, count(k.pages), size(k.pages * result.pageSize),
-        k.roomBytes > 0 ? `${Math.round(100 * k.usedBytes / k.roomBytes)} %` : '-']), [2, 3, 4]));
+        k.capacityBytes > 0 ? `${Math.round(100 * k.usedBytes / k.capacityBytes)} %` : '-']), [2, 3, 4]));
   }
 
   const requested = newest();

@@ -1,8 +1,8 @@
-import { get } from './api.js';
-import { Chart, SECONDS } from './chart.js';
-import { count, error, h, table } from './dom.js';
+import { Chart } from './chart.js';
+import { count, h, table, tile } from './dom.js';
 import { micros, percent, short } from './activity.js';
-import { poll, state } from './main.js';
+import { state } from './main.js';
+import { Samples } from './samples.js';
 
 // What helps if a cause is frequent.
 const REMEDIES = {
@@ -18,50 +18,25 @@ const REMEDIES = {
   USER: 'let exceptions pass',
 };
 
-let samples = [];
+const samples = new Samples('transactions', s => s.commits);
+const words = cause => cause.toLowerCase().replaceAll('_', ' ');
 
 export async function transactions(root, parts, signal) {
   const charts = [
     [new Chart('Retries/s', ['retries'], short), p => [p.retries]],
     [new Chart('Attempts per commit', ['mean'], n => (n === 0 ? '0' : n.toFixed(2))), p => [p.attempts]],
     [new Chart('Mean duration', ['commits'], micros), p => [p.duration]],
-    [new Chart('Oldest running', ['age'], micros), p => [p.oldest]],
   ];
   const problem = h('div');
   const tiles = h('div', { class: 'tiles' });
+  const bodies = h('div');
   const causes = h('div');
   root.append(h('h1', {}, 'Slow and retried transactions'), problem, tiles,
     h('div', { class: 'charts' }, charts.map(([c]) => c.element)),
-    h('h2', {}, 'Aborted attempts by cause'), causes,
-    h('p', { class: 'muted' }, 'These figures are sums over all transactions: the engine counts none per body. Its log names a body that was'
-      + ' aborted 16 times, and each time that number has doubled, if the application names it: ',
-    h('code', {}, 'db.run("transfer", tx -> ...)'), '.'));
-
-  let asking = false;
-  async function sample() {
-    if (asking) {
-      return;
-    }
-    asking = true;
-    let now;
-    try {
-      now = await get('transactions');
-    } catch (e) {
-      problem.replaceChildren(error(e));
-      return;
-    } finally {
-      asking = false;
-    }
-    if (signal.aborted) {
-      return;
-    }
-    problem.replaceChildren();
-    if (samples.length > 0 && (now.attached !== samples[0].attached || now.commits < samples.at(-1).commits)) {
-      samples = []; // of another process, or of a database that was opened again
-    }
-    samples = [...samples, now].filter(s => now.millis - s.millis <= SECONDS * 1000);
-    render(now);
-  }
+    h('h2', {}, 'Bodies'), bodies,
+    h('p', { class: 'muted' }, 'The application names a body: ', h('code', {}, 'db.run("transfer", tx -> ...)'), '. The engine keeps figures of 64 names. ',
+    h('code', {}, 'other'), ' sums up further names, and the retries of bodies without a name, whose runs are not counted.'),
+    h('h2', {}, 'Aborted attempts by cause'), causes);
 
   function between(a, b) {
     const commits = b.commits - a.commits;
@@ -71,14 +46,11 @@ export async function transactions(root, parts, signal) {
       retries: 1000 * retries / (b.millis - a.millis),
       attempts: commits > 0 ? 1 + retries / commits : null,
       duration: commits > 0 ? (b.transactionNanos - a.transactionNanos) / commits / 1000 : null,
-      oldest: b.oldestNanos / 1000,
     };
   }
 
   function render(now) {
-    const points = samples.slice(1).map((s, i) => between(samples[i], s));
-    charts.forEach(([chart, of]) => chart.draw(points.map(p => ({ at: p.at, values: of(p) }))));
-    const tile = (name, text) => h('div', { class: 'tile' }, h('b', {}, text), h('span', {}, name));
+    samples.draw(charts, between);
     tiles.replaceChildren(
       tile('commits', count(now.commits)),
       tile('retries', count(now.retries)),
@@ -89,15 +61,21 @@ export async function transactions(root, parts, signal) {
       tile('waiting', count(now.waiting)),
       tile('oldest running', now.oldestNanos > 0 ? micros(now.oldestNanos / 1000) : '-'));
     const all = now.causes.reduce((sum, c) => sum + c.attempts, 0);
-    const first = samples[0];
-    const rate = c => {
-      const before = first.causes.find(f => f.cause === c.cause)?.attempts ?? 0;
-      return now.millis > first.millis ? short(1000 * (c.attempts - before) / (now.millis - first.millis)) : '-';
-    };
+    const first = samples.all[0];
+    const rate = (after, before) => (now.millis > first.millis ? short(1000 * (after - before) / (now.millis - first.millis)) : '-');
+    const earlier = (list, name, value) => list.find(e => e[name] === value) ?? {};
+    const named = now.bodies.filter(b => b.runs > 0 || b.causes.length > 0).sort((a, b) => b.retries - a.retries || b.nanos - a.nanos);
+    bodies.replaceChildren(named.length === 0 ? h('p', { class: 'muted' }, 'No body with a name has run.')
+      : table(['Body', 'Runs', 'Per second', 'Mean', 'Longest', 'Retries', 'Per run', 'Aborted by'], named.map(b => [
+        h('span', { class: 'name', title: b.body }, b.body), count(b.runs), rate(b.runs, earlier(first.bodies, 'body', b.body).runs ?? 0),
+        b.runs > 0 ? micros(b.nanos / b.runs / 1000) : '-', b.runs > 0 ? micros(b.maxNanos / 1000) : '-',
+        count(b.retries), b.runs > 0 ? percent(100 * b.retries / b.runs) : '-',
+        b.causes.map(c => `${words(c.cause)} ${count(c.attempts)}`).join(', ')]), [1, 2, 3, 4, 5, 6]));
     causes.replaceChildren(all === 0 ? h('p', { class: 'muted' }, 'None since the database was opened.')
       : table(['Cause', 'Attempts', 'Share', 'Per second', 'Retried', 'Why', 'If it is frequent'],
         now.causes.filter(c => c.attempts > 0).sort((a, b) => b.attempts - a.attempts).map(c => [
-          c.cause.toLowerCase().replaceAll('_', ' '), count(c.attempts), percent(100 * c.attempts / all), rate(c), c.retried ? 'yes' : 'no',
+          words(c.cause), count(c.attempts), percent(100 * c.attempts / all),
+          rate(c.attempts, earlier(first.causes, 'cause', c.cause).attempts ?? 0), c.retried ? 'yes' : 'no',
           h('span', { class: 'prose' }, c.explanation), h('span', { class: 'prose' }, REMEDIES[c.cause] ?? '')]), [1, 2, 3]));
   }
 
@@ -105,7 +83,6 @@ export async function transactions(root, parts, signal) {
     root.insertBefore(h('p', { class: 'muted' }, 'This console only reads, and its own figures follow. Those of an application appear if the'
       + ' console is started with --copy, and connected in the activity view.'), problem);
   }
-  await sample();
-  poll(signal, sample);
+  await samples.show(signal, problem, render);
   return 'Slow and retried';
 }

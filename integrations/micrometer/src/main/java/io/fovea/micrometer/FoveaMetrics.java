@@ -14,6 +14,7 @@ import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.TimeGauge;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToDoubleFunction;
@@ -100,19 +101,27 @@ public final class FoveaMetrics implements MeterBinder {
       this.database = database;
     }
 
-    synchronized double get(ToDoubleFunction<DatabaseStats> value) {
+    double get(ToDoubleFunction<DatabaseStats> value) {
+      DatabaseStats s = stats();
+      return s == null ? Double.NaN : value.applyAsDouble(s);
+    }
+
+    Map<String, DatabaseStats.Body> bodies() {
+      DatabaseStats s = stats();
+      return s == null ? Map.of() : s.bodies();
+    }
+
+    private synchronized @Nullable DatabaseStats stats() {
       long now = System.nanoTime();
-      DatabaseStats s = last;
-      if (s == null || now - lastNanos > FRESH_NANOS) {
+      if (last == null || now - lastNanos > FRESH_NANOS) {
         try {
-          s = database.stats();
+          last = database.stats();
+          lastNanos = now;
         } catch (DatabaseClosedException e) {
-          return s == null ? Double.NaN : value.applyAsDouble(s);
+          // the last known figures
         }
-        last = s;
-        lastNanos = now;
       }
-      return value.applyAsDouble(s);
+      return last;
     }
   }
 
@@ -120,17 +129,20 @@ public final class FoveaMetrics implements MeterBinder {
     private final MeterRegistry registry;
     private final OwnMeters meters;
     private final TableMeters tables;
+    private final BodyMeters bodies;
 
     Binding(MeterRegistry registry) {
       this.registry = registry;
       this.meters = new OwnMeters(registry);
       this.tables = new TableMeters(database, registry, meters, tags);
+      this.bodies = new BodyMeters(source::bodies, registry, meters, tags);
     }
 
     void all() {
       buffer();
       descents();
       transactions();
+      bodies();
       timestamps();
       device();
       log();
@@ -145,6 +157,7 @@ public final class FoveaMetrics implements MeterBinder {
 
     void remove() {
       tables.remove();
+      bodies.remove();
       meters.removeAll();
       source.get(s -> 0); // keeps the source reachable until here
     }
@@ -186,6 +199,16 @@ public final class FoveaMetrics implements MeterBinder {
               .strongReference(true)
               .register(registry));
       tables.tables();
+    }
+
+    void bodies() {
+      meters.add(
+          Gauge.builder("fovea.bodies", bodies, BodyMeters::bodies)
+              .description("Names of bodies with figures")
+              .tags(tags)
+              .strongReference(true)
+              .register(registry));
+      bodies.bodies();
     }
 
     void buffer() {

@@ -15,6 +15,7 @@ import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import io.micrometer.core.instrument.FunctionTimer;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.Tag;
@@ -25,6 +26,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -84,6 +87,7 @@ class FoveaMetricsTest {
       assertEquals("orders", m.getId().getTag("db"));
     }
     tables(registry, db);
+    bodies(registry, db);
     db.close();
     assertEquals(List.of(), registry.getMeters());
     assertThrows(DatabaseClosedException.class, () -> new FoveaMetrics(db).bindTo(registry));
@@ -193,5 +197,45 @@ class FoveaMetricsTest {
       Thread.onSpinWait();
     }
     assertTrue(Double.isNaN(records(registry, "t")));
+  }
+
+  /** A body that gets a name later has meters from the next scrape on. */
+  private static void bodies(SimpleMeterRegistry registry, Database db) {
+    RowTable t = db.table(TableSpec.bytes("late", 10));
+    byte[] key = new byte[4];
+    db.run(
+        "transfer",
+        tx -> {
+          t.bytes().get(tx, key);
+          if (tx.attempt() == 1) {
+            CompletableFuture.runAsync(() -> db.run(o -> t.bytes().put(o, key, key))).join();
+          }
+          t.bytes().put(tx, key, key);
+        });
+    Gauge bodies = registry.get("fovea.bodies").gauge();
+    while (bodies.value() < 2) {
+      Thread.onSpinWait(); // statistics are cached for a short time
+    }
+    FunctionTimer duration =
+        registry.get("fovea.body.duration").tag("body", "transfer").functionTimer();
+    assertEquals(1, duration.count());
+    assertEquals(
+        duration.totalTime(TimeUnit.NANOSECONDS),
+        registry
+            .get("fovea.body.duration.longest")
+            .tag("body", "transfer")
+            .timeGauge()
+            .value(TimeUnit.NANOSECONDS));
+    assertEquals(
+        1, registry.get("fovea.body.retries").tag("body", "transfer").functionCounter().count());
+    assertEquals(
+        1,
+        registry
+            .get("fovea.body.aborts")
+            .tags("body", "transfer", "cause", "validation")
+            .functionCounter()
+            .count());
+    assertEquals(
+        0, registry.get("fovea.body.retries").tag("body", "other").functionCounter().count());
   }
 }
