@@ -186,21 +186,31 @@ public final class Change {
   /** Decodes a key of a table from the bytes in the tree. */
   static Key key(RowTable table, byte[] stored) {
     Objects.requireNonNull(table, "table");
+    Key key = table.key();
+    load(key, stored);
+    return key;
+  }
+
+  static void load(Key key, byte[] stored) {
     try (Arena arena = Arena.ofConfined()) {
-      Key key = table.key();
       key.load(toSegment(arena, stored), 0, stored.length);
-      return key;
     }
   }
 
   /** Decodes a row of a table from the bytes in the tree. */
   static Row row(RowTable table, byte[] stored) {
     Objects.requireNonNull(table, "table");
-    TableCore core = table.core();
-    if (core.isEvolved()) {
-      core.requireUsable();
+    if (table.core().isEvolved()) {
+      table.core().requireUsable();
     }
     Row row = table.row();
+    load(table, row, stored);
+    return row;
+  }
+
+  static void load(RowTable table, Row row, byte[] stored) {
+    TableCore core = table.core();
+    row.invalidate();
     if (stored.length == core.storedBytes) {
       Mem.putBytes(row.segment(), row.base(), stored, 0, stored.length);
     } else {
@@ -213,10 +223,9 @@ public final class Change {
       }
     }
     row.filled();
-    return row;
   }
 
-  private static MemorySegment toSegment(Arena arena, byte[] bytes) {
+  static MemorySegment toSegment(Arena arena, byte[] bytes) {
     MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
     Mem.putBytes(s, 0, bytes, 0, bytes.length);
     return s;

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.catalog.LoadFeed;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -153,18 +154,17 @@ final class CodedTable<K, V> extends Table<K, V> implements Coding<K, V> {
   }
 
   @Override
-  public <X extends Exception> LoadReport load(
-      LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X {
-    return bytes.<K, V, X>load(
-        options,
-        source,
-        stored ->
-            new TableLoad<>(
-                (key, value) ->
-                    stored.add(
-                        MemorySegment.ofArray(encode(key)),
-                        MemorySegment.ofArray(encodedValue(value))),
-                stored));
+  <X extends Exception> void feed(LoadFeed.Sink sink, LoadSource<? super TableLoad<K, V>, X> source)
+      throws X {
+    try (StoredLoad stored = new StoredLoad(bytes.table().core(), sink)) {
+      source.run(
+          new TableLoad<>(
+              (key, value) ->
+                  stored.add(
+                      MemorySegment.ofArray(encode(key)),
+                      MemorySegment.ofArray(encodedValue(value))),
+              stored));
+    }
   }
 
   // ------------------------------------------------------------------------------------- scanning

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.catalog.LoadFeed;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.Scratch;
@@ -357,22 +358,19 @@ final class ObjectTable<K, V> extends Table<K, V> {
   }
 
   @Override
-  public <X extends Exception> LoadReport load(
-      LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X {
+  <X extends Exception> void feed(LoadFeed.Sink sink, LoadSource<? super TableLoad<K, V>, X> source)
+      throws X {
     Buffers s = new Buffers();
-    return bytes.<K, V, X>load(
-        options,
-        source,
-        stored ->
-            new TableLoad<>(
-                (key, value) -> {
-                  encode(
-                      s,
-                      Objects.requireNonNull(key, "key"),
-                      Objects.requireNonNull(value, "value"));
-                  stored.add(s.keySegment(), s.objectSegment());
-                },
-                stored));
+    try (StoredLoad stored = new StoredLoad(bytes.table().core(), sink)) {
+      source.run(
+          new TableLoad<>(
+              (key, value) -> {
+                encode(
+                    s, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
+                stored.add(s.keySegment(), s.objectSegment());
+              },
+              stored));
+    }
   }
 
   @Override
