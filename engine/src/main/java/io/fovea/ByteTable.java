@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.RangeEstimate;
+import io.fovea.catalog.LoadFeed;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.ByteReads;
 import io.fovea.index.ByteStage;
@@ -14,8 +15,6 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
-import java.util.function.BiConsumer;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -279,37 +278,18 @@ final class ByteTable extends Table<byte[], byte[]> {
   }
 
   @Override
-  public <X extends Exception> LoadReport load(
-      LoadOptions options, LoadSource<? super TableLoad<byte[], byte[]>, X> source) throws X {
-    return this.<byte[], byte[], X>load(
-        options,
-        source,
-        stored ->
-            (key, value) -> {
-              Objects.requireNonNull(key, "key");
-              Objects.requireNonNull(value, "value");
-              stored.add(MemorySegment.ofArray(key), MemorySegment.ofArray(value));
-            });
-  }
-
-  /** Loads records that are converted to byte strings. */
-  <K, V, X extends Exception> LoadReport load(
-      LoadOptions options,
-      LoadSource<? super TableLoad<K, V>, X> source,
-      Function<StoredLoad, BiConsumer<K, V>> receiver)
-      throws X {
-    Objects.requireNonNull(source, "source");
-    return LoadReport.of(
-        database
-            .schema()
-            .load(
-                core,
-                options.settings(),
-                sink -> {
-                  try (StoredLoad stored = new StoredLoad(core, sink)) {
-                    source.run(new TableLoad<>(receiver.apply(stored), stored));
-                  }
-                }));
+  <X extends Exception> void feed(
+      LoadFeed.Sink sink, LoadSource<? super TableLoad<byte[], byte[]>, X> source) throws X {
+    try (StoredLoad stored = new StoredLoad(core, sink)) {
+      source.run(
+          new TableLoad<>(
+              (key, value) -> {
+                Objects.requireNonNull(key, "key");
+                Objects.requireNonNull(value, "value");
+                stored.add(MemorySegment.ofArray(key), MemorySegment.ofArray(value));
+              },
+              stored));
+    }
   }
 
   @Override

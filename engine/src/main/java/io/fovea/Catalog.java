@@ -21,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -220,6 +221,106 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
    */
   public long sweepExpired() {
     return schema().expirations().sweep();
+  }
+
+  /**
+   * Migrates the records of a table to a new table of Java records, usually with other keys, while
+   * transactions use the old table. The new table appears when it is complete; in the same moment
+   * the old one is gone, with its indexes. Its handles then throw {@link InvalidUseException}: use
+   * those that {@link #table(ObjectSpec)} returns for the new specification.
+   *
+   * <pre>{@code
+   * if (db.tables().contains("customers")) {
+   *   db.migrate(
+   *       db.table(CUSTOMERS), PEOPLE, (number, c, to) -> to.add(c.email(), Person.of(number, c)));
+   * }
+   * Table<String, Person> people = db.table(PEOPLE);
+   * }</pre>
+   *
+   * <p>Records are copied in short transactions, and those that change meanwhile are copied again.
+   * For the last of them, transactions that use the old table are aborted and retried ({@link
+   * io.fovea.error.AbortCause#CATALOG}) until the new table has taken its place, usually for
+   * milliseconds. Other active transactions that have read something are aborted once, as by a
+   * {@linkplain RowTable#load load}.
+   *
+   * <p>If the method throws, and after a crash, nothing has changed: run it again. Change
+   * subscribers receive changes of the old table up to the end, then {@link Change.Kind#DROPPED}
+   * for it and {@link Change.Kind#LOADED} for the new one, or only the latter if both have the same
+   * name.
+   *
+   * @param <K> the class of the old keys
+   * @param <V> the class of the old values
+   * @param <L> the class of the new keys
+   * @param <W> the class of the new values
+   * @param from the table to migrate
+   * @param to the new table, which must not exist, but may have the name of the old one
+   * @param mapper maps a record
+   * @return a report of the migration
+   * @throws DuplicateKeyException if two records have the same new key, or the same values in a
+   *     unique index of the new table; the message names both
+   * @throws InvalidUseException if a table of the new name exists, this thread has a transaction,
+   *     another thread drops the table, or the database is read-only
+   * @throws TransactionAbortedException if the transactions that are active at the start don't end
+   *     within a minute
+   * @throws OperationInterruptedException if the thread is interrupted
+   * @throws DatabaseClosedException if the database was closed
+   * @since 0.2.0
+   */
+  public <K, V, L, W> MigrateReport migrate(
+      Table<K, V> from,
+      ObjectSpec<L, W> to,
+      Mapper<? super K, ? super V, ? super TableLoad<L, W>> mapper) {
+    Objects.requireNonNull(from, "from");
+    Objects.requireNonNull(to, "to");
+    return Migrator.run((Database) this, from, to.table(), to::on, mapper);
+  }
+
+  /**
+   * Migrates the records of a table to a new table of rows or byte strings, seen as Java objects:
+   * see {@link #migrate(Table, ObjectSpec, Mapper)}.
+   *
+   * <pre>{@code
+   * db.migrate(old.bytes(), NEW, RowTable::bytes, (key, value, to) -> to.add(prefixed(key), value));
+   * }</pre>
+   *
+   * @param <K> the class of the old keys
+   * @param <V> the class of the old values
+   * @param <L> the class of the new keys
+   * @param <W> the class of the new values
+   * @param from the table to migrate
+   * @param to the new table
+   * @param view returns the view through which records are added
+   * @param mapper maps a record
+   * @return a report of the migration
+   * @since 0.2.0
+   */
+  public <K, V, L, W> MigrateReport migrate(
+      Table<K, V> from,
+      TableSpec to,
+      Function<? super RowTable, ? extends Table<L, W>> view,
+      Mapper<? super K, ? super V, ? super TableLoad<L, W>> mapper) {
+    Objects.requireNonNull(from, "from");
+    Objects.requireNonNull(to, "to");
+    Objects.requireNonNull(view, "view");
+    return Migrator.run((Database) this, from, to, view, mapper);
+  }
+
+  /**
+   * Migrates the records of a table of rows to a new one: see {@link #migrate(Table, ObjectSpec,
+   * Mapper)}. Key and row passed to the mapper are valid until it returns.
+   *
+   * @param from the table to migrate
+   * @param to the new table
+   * @param mapper maps a record; creates keys and rows of the new table by {@link RowLoad#key} and
+   *     {@link RowLoad#row}
+   * @return a report of the migration
+   * @since 0.2.0
+   */
+  public MigrateReport migrate(
+      RowTable from, TableSpec to, Mapper<? super Key, ? super Row, ? super RowLoad> mapper) {
+    Objects.requireNonNull(from, "from");
+    Objects.requireNonNull(to, "to");
+    return Migrator.run((Database) this, from, to, mapper);
   }
 
   /**

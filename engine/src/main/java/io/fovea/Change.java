@@ -186,21 +186,31 @@ public final class Change {
   /** Decodes a key of a table from the bytes in the tree. */
   static Key key(RowTable table, byte[] stored) {
     Objects.requireNonNull(table, "table");
+    Key key = table.key();
+    load(key, stored);
+    return key;
+  }
+
+  static void load(Key key, byte[] stored) {
     try (Arena arena = Arena.ofConfined()) {
-      Key key = table.key();
       key.load(Mem.copyOf(stored, arena), 0, stored.length);
-      return key;
     }
   }
 
   /** Decodes a row of a table from the bytes in the tree. */
   static Row row(RowTable table, byte[] stored) {
     Objects.requireNonNull(table, "table");
-    TableCore core = table.core();
-    if (core.isEvolved()) {
-      core.requireUsable();
+    if (table.core().isEvolved()) {
+      table.core().requireUsable();
     }
     Row row = table.row();
+    load(table, row, stored);
+    return row;
+  }
+
+  static void load(RowTable table, Row row, byte[] stored) {
+    TableCore core = table.core();
+    row.invalidate();
     if (stored.length == core.storedBytes) {
       Mem.putBytes(row.segment(), row.base(), stored, 0, stored.length);
     } else {
@@ -213,7 +223,6 @@ public final class Change {
       }
     }
     row.filled();
-    return row;
   }
 
   @Override

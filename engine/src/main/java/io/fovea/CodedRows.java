@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.catalog.LoadFeed;
 import io.fovea.index.Scratch;
 import io.fovea.index.SlotLocal;
 import io.fovea.memory.Mem;
@@ -166,24 +167,21 @@ final class CodedRows<K, V> extends Table<K, V> {
   }
 
   @Override
-  public <X extends Exception> LoadReport load(
-      LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X {
-    Objects.requireNonNull(source, "source");
+  <X extends Exception> void feed(LoadFeed.Sink sink, LoadSource<? super TableLoad<K, V>, X> source)
+      throws X {
     Key k = table.key();
     Row r = table.row();
-    return table.load(
-        options,
-        into ->
-            source.run(
-                new TableLoad<>(
-                    (key, value) -> {
-                      k.clear();
-                      keys.encode(Objects.requireNonNull(key, "key"), k);
-                      r.clear();
-                      values.encode(Objects.requireNonNull(value, "value"), r);
-                      into.add(k, r);
-                    },
-                    null)));
+    RowLoad into = new RowLoad(table, sink);
+    source.run(
+        new TableLoad<>(
+            (key, value) -> {
+              k.clear();
+              keys.encode(Objects.requireNonNull(key, "key"), k);
+              r.clear();
+              values.encode(Objects.requireNonNull(value, "value"), r);
+              into.add(k, r);
+            },
+            null));
   }
 
   /** A missing bound becomes the empty key, a prefix of all keys. */

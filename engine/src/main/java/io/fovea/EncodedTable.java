@@ -1,6 +1,7 @@
 package io.fovea;
 
 import java.lang.foreign.MemorySegment;
+import io.fovea.catalog.LoadFeed;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -121,8 +122,10 @@ abstract sealed class EncodedTable<K, V> extends Table<K, V> permits CodedTable,
   }
 
   @Override
-  public final <X extends Exception> LoadReport load(
-      LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X {
-    return bytes.<K, V, X>load(options, source, this::receiver);
+  final <X extends Exception> void feed(
+      LoadFeed.Sink sink, LoadSource<? super TableLoad<K, V>, X> source) throws X {
+    try (StoredLoad stored = new StoredLoad(bytes.table().core(), sink)) {
+      source.run(new TableLoad<>(receiver(stored), stored));
+    }
   }
 }

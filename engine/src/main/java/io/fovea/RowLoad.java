@@ -34,6 +34,24 @@ public final class RowLoad {
   }
 
   /**
+   * {@return a reusable key of the table}
+   *
+   * @since 0.2.0
+   */
+  public Key key() {
+    return table.key();
+  }
+
+  /**
+   * {@return a reusable row of the table}
+   *
+   * @since 0.2.0
+   */
+  public Row row() {
+    return table.row();
+  }
+
+  /**
    * Adds a record. Key and row are copied and may be reused.
    *
    * @param key its complete key

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.catalog.LoadFeed;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
@@ -399,8 +400,20 @@ public abstract sealed class Table<K, V> permits ByteTable, EncodedTable, CodedR
    * @return a report of the load
    * @throws X if the source throws it; then nothing was loaded
    */
-  public abstract <X extends Exception> LoadReport load(
-      LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X;
+  public <X extends Exception> LoadReport load(
+      LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X {
+    Objects.requireNonNull(source, "source");
+    RowTable table = table();
+    return LoadReport.of(
+        table
+            .database()
+            .schema()
+            .load(table.core(), options.settings(), sink -> feed(sink, source)));
+  }
+
+  /** Runs a source whose records are encoded for the sink. */
+  abstract <X extends Exception> void feed(
+      LoadFeed.Sink sink, LoadSource<? super TableLoad<K, V>, X> source) throws X;
 
   /**
    * Loads many records, all or none: see {@link RowTable#load(LoadOptions, LoadSource)}.

@@ -64,6 +64,7 @@ public final class Schema {
   /** The maximum number of retries of a read of all tables while their names change. */
   private static final int RETRIES_MAX = 10_000;
 
+  private final CatalogCallbacks catalogCallbacks;
   private final Store store;
   private final BTree catalog;
   private final HintUse hintUse;
@@ -98,6 +99,7 @@ public final class Schema {
       HintUse hintUse,
       EntryHints entryHints,
       Expirations.Timing timing) {
+    this.catalogCallbacks = catalogCallbacks;
     this.store = store;
     this.catalog = store.catalog();
     this.hintUse = hintUse;
@@ -677,6 +679,33 @@ public final class Schema {
           tables.remove(core.name);
         });
     return true;
+  }
+
+  // --------------------------------------------------------------------------------------
+  // migrating
+
+  /**
+   * Migrates the records of a table to a new table: see {@link Migration}.
+   *
+   * @param spec the new table
+   */
+  public Migration.Result migrate(TableCore core, TableSpec spec, Migration.Feed feed) {
+    String what = "migrate table " + core.displayName() + " to table " + NameText.of(spec.name());
+    store.requireOpen();
+    store.requireNoTransaction(what);
+    store.willWrite();
+    SpecCheck.checkSizes(catalog, spec);
+    if (core.changing.isHeldByCurrentThread()) {
+      throw new InvalidUseException("Can't " + what + " within a load or migration of it.");
+    }
+    core.changing.lock(what, store::checkWaiting);
+    try {
+      core.requireUsable();
+      return new Migration(catalogCallbacks, store, changes, expirations, hintUse, core, spec, what)
+          .run(tables, this::make, this::publish, feed);
+    } finally {
+      core.changing.unlock();
+    }
   }
 
   // -------------------------------------------------------------------------------------- renaming

@@ -396,6 +396,15 @@ final class SchemaChanges {
     change.put(CatalogKey.of(name), entry(core, name, entries).encode()).nameTable(core.tree, name);
   }
 
+  /** Saves a new table that has records. */
+  static void saveLoaded(TableCore core, CatalogChange change) {
+    List<CatalogEntry.IndexEntry> entries =
+        core.readable().stream().map(CatalogEntry.IndexEntry::of).toList();
+    change
+        .put(CatalogKey.of(core.name), entry(core, entries).encode())
+        .nameLoadedTable(core.tree, core.name);
+  }
+
   static void saveName(TableCore core, IndexCore index, String name, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         core.readable().stream()

@@ -116,6 +116,42 @@ public final class DuplicateKeyException extends FoveaException {
                     + "the index first."));
   }
 
+  /**
+   * Creates the exception for a migration.
+   *
+   * @param found the duplicate in the new table
+   * @param from the name of the table that is migrated
+   * @param to the name of the new table
+   * @param one the key of a record that is migrated, as text
+   * @param other the key of another one, as text
+   * @param shown the new key of the former, as text
+   * @return the exception
+   */
+  public static DuplicateKeyException ofMigration(
+      DuplicateKeyException found, String from, String to, String one, String other, String shown) {
+    String index = found.index();
+    return new DuplicateKeyException(
+        to,
+        index,
+        found.key(),
+        "Records "
+            + one
+            + " and "
+            + other
+            + " of "
+            + where(from)
+            + (index == null
+                ? " would both have the key " + shown + " in "
+                : " would have the same key in unique index \""
+                    + index
+                    + "\", which record "
+                    + shown
+                    + " has, of ")
+            + where(to)
+            + ". Nothing was migrated. Change or delete one of them, or map them to different"
+            + " keys.");
+  }
+
   private static String where(String table) {
     return "table \"" + table + '"';
   }

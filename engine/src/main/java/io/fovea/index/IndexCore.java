@@ -66,6 +66,9 @@ public final class IndexCore {
   /** Whether its tree holds a {@link UniqueBuildJournal} instead of entries. */
   final boolean journaled;
 
+  /** Whether its tree holds the keys of all records that were written, see {@link #tracker}. */
+  final boolean tracks;
+
   /** Null if the table does not hold objects. */
   public final @Nullable ObjectPlan objects;
 
@@ -96,6 +99,7 @@ public final class IndexCore {
     this.checksBeforeAdd = unique;
     this.exact = unique;
     this.journaled = false;
+    this.tracks = false;
     this.fields = fields;
     this.tree = tree;
     this.maker = maker;
@@ -155,6 +159,7 @@ public final class IndexCore {
     this.checksBeforeAdd = unique;
     this.exact = unique;
     this.journaled = false;
+    this.tracks = false;
     this.fields = List.of();
     this.tree = tree;
     this.maker = null;
@@ -167,8 +172,13 @@ public final class IndexCore {
   }
 
   private IndexCore(IndexCore of, IndexStage stage, BTree tree) {
+    this(of, stage, tree, of.tracks);
+  }
+
+  private IndexCore(IndexCore of, IndexStage stage, BTree tree, boolean tracks) {
     this.name = of.name;
     this.stage = stage;
+    this.tracks = tracks;
     this.hints = of.hints;
     this.unique = of.unique;
     this.journaled = unique && stage == IndexStage.JOURNALING;
@@ -183,6 +193,17 @@ public final class IndexCore {
     this.entry = of.entry;
     this.plan = of.plan;
     this.dependsOn = of.dependsOn;
+  }
+
+  /**
+   * Returns an index in which transactions note the key of each record that they add, change or
+   * delete. No query uses it, and the catalog does not list it.
+   */
+  public static IndexCore tracker(KeySpec tableKey, BTree tree, IndexHints hints) {
+    EntryMaker none = (sc, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff) -> 0;
+    IndexCore keys =
+        new IndexCore("", false, List.of(), KeySpec.ofBytes(1), none, tableKey, null, tree, hints);
+    return new IndexCore(keys, IndexStage.JOURNALING, tree, true);
   }
 
   public IndexCore at(IndexStage other) {

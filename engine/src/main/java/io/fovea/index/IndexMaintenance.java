@@ -195,7 +195,7 @@ public final class IndexMaintenance {
         if (before[i] == after[i]
             && (before[i] < 0 || Mem.equal(entries, at, after[i], entries, at + max, before[i]))) {
           before[i] = NONE;
-          after[i] = NONE;
+          after[i] = index.tracks ? after[i] : NONE;
         }
         requireAbsent(context, t, core, index, entries, at, after[i]);
       }

@@ -89,6 +89,9 @@ public final class TableCore {
   /** The version to which the table evolves or has evolved, as text for messages. */
   private volatile String evolving = "";
 
+  /** The table to which its records were migrated, or empty. */
+  private volatile String successor = "";
+
   /** A load merges the records with others, so they must not change. */
   private volatile boolean loading;
 
@@ -324,7 +327,7 @@ public final class TableCore {
       case DROPPING ->
           t.abort(
               AbortCause.CATALOG,
-              "another transaction is dropping table "
+              "another thread is dropping or migrating table "
                   + displayName()
                   + " or deleting a range of it");
       case NEW ->
@@ -347,6 +350,14 @@ public final class TableCore {
               + history().version()
               + ". Use the handle that Database.table returned for the new specification.");
     }
+    if (!successor.isEmpty()) {
+      return new InvalidUseException(
+          "Table "
+              + displayName()
+              + " was migrated to table "
+              + NameText.of(successor)
+              + ". Use the handle that Database.table returns for the new specification.");
+    }
     return new InvalidUseException(
         "Table "
             + displayName()
@@ -366,7 +377,12 @@ public final class TableCore {
     return state == State.NEW;
   }
 
-  /** Publishes the table after the commit of the transaction that created it. */
+  /** Refuses all statements until {@link #made}: a migration fills the table. */
+  public void prepare() {
+    state = State.NEW;
+  }
+
+  /** Publishes the table, after the commit of the transaction that created it. */
   public void made() {
     state = State.ACTIVE;
     maker = null;
@@ -384,6 +400,12 @@ public final class TableCore {
   }
 
   public void drop() {
+    state = State.DROPPED;
+  }
+
+  /** Drops the table after its records were migrated to another one. */
+  public void drop(String migratedTo) {
+    successor = migratedTo;
     state = State.DROPPED;
   }
 
