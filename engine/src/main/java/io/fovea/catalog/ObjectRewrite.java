@@ -11,7 +11,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Rewrites all objects of a table that have not the version of the newest class, while transactions
+ * Rewrites the objects of a table whose version is not that of the newest class, while transactions
  * change the table.
  *
  * <pre>
@@ -20,9 +20,8 @@ import java.lang.foreign.MemorySegment;
  *
  * <p><b>Pieces are ordinary transactions</b>, as in {@link IndexBuild}. Keys are found by a leaf
  * scan outside the transaction, which finds every key that is present throughout. All new objects
- * have the newest version, and an object found with that version keeps it. So an interrupted
- * rewrite is repeated from the beginning, and reads what it has rewritten without a transaction's
- * cost.
+ * have the newest version, and an object found with that version keeps it. An interrupted rewrite
+ * is repeated from the beginning, and skips what it has rewritten without using a transaction.
  *
  * <p>The piece size is halved after each conflict. Confined to one thread.
  */

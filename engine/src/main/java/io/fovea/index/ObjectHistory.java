@@ -204,7 +204,8 @@ public record ObjectHistory(
   /**
    * Like {@link #seenBy(Composite, int)}.
    *
-   * @param own the version of the class; more than that of any object if it has none
+   * @param own the version of the class; for a class without a version, more than that of any
+   *     object
    */
   public Composite seenBy(Composite here, int own, int version) {
     Origin o = origins.get(version - 1);

@@ -277,8 +277,7 @@ final class Bindings {
           where,
           "is converted from "
               + from.getName()
-              + ", which is stored like the type that it has now, so the values of both can't be"
-              + " told apart");
+              + ", which is stored like its current type, so values of both can't be distinguished");
     }
     if (part.component().converted().contains(earlier.shape)) {
       throw wrong(where, "has two converters from " + earlier.shape);
