@@ -21,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -175,7 +176,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
    * Refuses the older record classes of a table from now on. Until then, a class that the table was
    * opened with can open it again after a newer one, as {@link ObjectSpec} describes. Call this
    * once there is no way back to an older version of the application. Objects stay as they are, and
-   * so do open handles.
+   * so do open handles. {@link #finishEvolution(ObjectSpec, Consumer)} also rewrites the objects.
    *
    * @param table the name of the table
    * @return whether there was a table of that name that an older class could open
@@ -187,6 +188,40 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
    */
   public boolean finishEvolution(String table) {
     return schema().finishEvolution(Objects.requireNonNull(table, "table"));
+  }
+
+  /**
+   * Rewrites all objects of a table that have an older version, and refuses older record classes
+   * from now on, as {@link #finishEvolution(String)} does. Afterwards no annotation or converter
+   * for older objects is needed, except to read earlier changes and open snapshots; {@linkplain
+   * ObjectSpec#convert converted} components can be in indexes, and names of dropped components are
+   * free.
+   *
+   * <p>Opens the table, reads all of it, and rewrites objects in small transactions, while others
+   * continue. First it refuses writes by handles of older classes. Twice it waits for active
+   * transactions to end. Meanwhile the table can't be loaded, and its indexes and class can't
+   * change.
+   *
+   * <p>If it ends early, by an exception of a converter, the record's constructor or the listener,
+   * by a crash or by closing the database, rewritten objects stay so. Call it again to continue.
+   *
+   * @param spec the specification with the newest class
+   * @param progress called in this thread after each transaction
+   * @return how many objects were read and rewritten; none if there are no older versions
+   * @throws IncompatibleSchemaException if the table can't be opened with the specification, or has
+   *     been opened with a newer class
+   * @throws InvalidUseException if a converter fails, the table is dropped meanwhile, this thread
+   *     has a transaction, or the database is read-only
+   * @throws TransactionAbortedException if the active transactions don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted
+   * @throws DatabaseClosedException if the database was closed, also while this method runs
+   * @since 0.2.0
+   */
+  public RewriteReport finishEvolution(
+      ObjectSpec<?, ?> spec, Consumer<? super RewriteReport> progress) {
+    Objects.requireNonNull(spec, "spec");
+    Objects.requireNonNull(progress, "progress");
+    return spec.on(table(spec.table())).finishEvolution(schema(), progress);
   }
 
   /**

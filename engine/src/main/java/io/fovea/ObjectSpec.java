@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.object.ObjectCodec;
+import io.fovea.schema.Converted;
 import io.fovea.schema.Expiry;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
@@ -12,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,19 +52,22 @@ import org.jspecify.annotations.Nullable;
  * Components may be added ({@link io.fovea.schema.Initial} sets their value in older objects),
  * renamed ({@link io.fovea.schema.Formerly}), removed ({@link io.fovea.schema.Dropped}), reordered,
  * and widened: {@code int} to {@code long}, {@code float} to {@code double}, a value to an {@code
- * Optional} of that value, an enum by new constants. Any other change throws {@link
- * io.fovea.error.IncompatibleSchemaException}, which names the component. Keep the annotations as
- * long as older objects may exist.
+ * Optional} of that value, an enum by new constants. Any other change of a type needs a converter:
+ * {@link Converted} or {@link #convert}. Without one, opening the table throws {@link
+ * io.fovea.error.IncompatibleSchemaException}, which names the component. Keep annotations and
+ * converters as long as older objects may exist; {@link Database#finishEvolution(ObjectSpec,
+ * java.util.function.Consumer)} rewrites these.
  *
  * <p><b>Rolling back.</b> A class that the table was opened with can open it again after a newer
- * one, until {@link Database#finishEvolution}. It sees renamed components under their old names.
- * Dropped ones have their {@link io.fovea.schema.Initial}, or null, zero or empty. {@code put} and
- * {@code update} keep the components that the newer class has added to the record of the table;
- * those in nested records and collections, and those of inserted and loaded objects, get their
- * {@code Initial}. A {@code put} reads the object first. Indexes of the newer class are maintained,
- * and need not be named. An object with an enum constant or permitted record of the newer class
- * can't be read: {@link io.fovea.error.IncompatibleSchemaException}. If the newer class has widened
- * a component, the older one is refused.
+ * one, until {@link Database#finishEvolution(String)}. It sees renamed components under their old
+ * names. Dropped ones have their {@link io.fovea.schema.Initial}, or null, zero or empty. {@code
+ * put} and {@code update} keep the components that the newer class has added to the record of the
+ * table; those in nested records and collections, and those of inserted and loaded objects, get
+ * their {@code Initial}. A {@code put} reads the object first. Indexes of the newer class are
+ * maintained, and need not be named. An object with an enum constant or permitted record of the
+ * newer class can't be read: {@link io.fovea.error.IncompatibleSchemaException}. If the newer class
+ * has widened or converted a component, the older one is refused, unless it has a converter from
+ * the newer type.
  *
  * <p>{@link #index} and {@link #unique} add secondary indexes, which {@link Table#index} reads.
  *
@@ -180,7 +185,8 @@ public final class ObjectSpec<K, V> {
    * exception that names the component. This happens if the order of an enum's constants has
    * changed, the {@link io.fovea.schema.Initial} of an indexed component has changed, or a number
    * has changed to another kind. In that case, drop the index with {@link Database#dropIndex};
-   * opening the table rebuilds it.
+   * opening the table rebuilds it. An index can't contain a {@linkplain #convert converted}
+   * component while there may be objects with its earlier type.
    *
    * @param name its name, unique in its table; 1 to 255 characters of any kind
    * @param components their paths, in the order of comparison, at least one
@@ -241,6 +247,36 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
+   * Converts a component that has changed its type, as the annotation {@link Converted} does.
+   *
+   * <pre>{@code
+   * static final ObjectSpec<Long, Person> PEOPLE =
+   *     ObjectSpec.of("people", Long.class, Person.class)
+   *         .convert("born", int.class, year -> LocalDate.ofYearDay(year, 1));
+   * }</pre>
+   *
+   * @param <S> the earlier type
+   * @param component its name; a component of a nested record is named with dots, as in {@code
+   *     "address.zip"}
+   * @param from the earlier type, not generic
+   * @param by converts a value, never null, to the component's class; called as {@link Converted}
+   *     describes
+   * @return a new specification
+   * @throws IllegalArgumentException if there is no such component, it is the {@link
+   *     io.fovea.schema.Id}, the earlier type can't be stored or is stored like the current one,
+   *     there is a converter from it already, or an {@link io.fovea.schema.Initial} is missing
+   * @since 0.2.0
+   */
+  public <S> ObjectSpec<K, V> convert(String component, Class<S> from, Function<? super S, ?> by) {
+    Objects.requireNonNull(component, "component");
+    Objects.requireNonNull(from, "from");
+    Objects.requireNonNull(by, "by");
+    @SuppressWarnings("unchecked") // called with values of the earlier type only
+    Function<Object, @Nullable Object> function = (Function<Object, @Nullable Object>) by;
+    return with(codec.converting(component, from, function), table.key().maxBytes());
+  }
+
+  /**
    * {@return this specification with a {@linkplain TableSpec#cacheLocations key location cache}}
    */
   public ObjectSpec<K, V> cacheLocations() {
@@ -257,15 +293,19 @@ public final class ObjectSpec<K, V> {
    * @throws IllegalArgumentException if it is out of range
    */
   public ObjectSpec<K, V> keyBytesMax(int bytes) {
+    return with(codec, bytes);
+  }
+
+  private ObjectSpec<K, V> with(ObjectCodec of, int keyBytes) {
     TableSpec other =
-        TableSpec.objects(table.name(), bytes, Objects.requireNonNull(table.objects()));
+        TableSpec.objects(table.name(), keyBytes, new ObjectShapes(of.keyShape(), of.shape()));
     for (IndexSpec index : table.indexes()) {
       other = other.with(index);
     }
     if (table.expiry() instanceof Expiry.OfObjects by) {
       other = other.expireAfter(by.component(), by.after());
     }
-    return new ObjectSpec<>(codec, table.cachesLocations() ? other.cacheLocations() : other);
+    return new ObjectSpec<>(of, table.cachesLocations() ? other.cacheLocations() : other);
   }
 
   /**
@@ -280,7 +320,7 @@ public final class ObjectSpec<K, V> {
     return codec.shape();
   }
 
-  Table<K, V> on(RowTable opened) {
+  ObjectTable<K, V> on(RowTable opened) {
     return new ObjectTable<>(opened.byteTable(), codec);
   }
 

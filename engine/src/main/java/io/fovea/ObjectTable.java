@@ -1,9 +1,12 @@
 package io.fovea;
 
+import io.fovea.catalog.Schema;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.Scratch;
 import io.fovea.index.SlotLocal;
+import io.fovea.object.ConversionFailedException;
 import io.fovea.object.EntryKey;
 import io.fovea.object.ObjectCodec;
 import io.fovea.object.ObjectReader;
@@ -13,6 +16,7 @@ import io.fovea.schema.Shape.Composite;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A table of Java records that Fovea encodes itself. */
@@ -116,11 +120,29 @@ final class ObjectTable<K, V> extends EncodedTable<K, V> {
   private V decode(ObjectReader in, Object key) {
     in.key(key);
     int stored = Byte.toUnsignedInt(in.getByte());
-    Object object = stored == version ? codec.read(in) : reading(stored).read(in);
+    Object object = stored == version ? codec.read(in) : readOther(stored, in, key);
     if (!in.isAtEnd()) {
       throw bytes.table().core().damaged("end of an object of version " + stored, -1, 0, 1);
     }
     return value(object);
+  }
+
+  private Object readOther(int stored, ObjectReader in, Object key) {
+    try {
+      return reading(stored).read(in);
+    } catch (ConversionFailedException e) {
+      throw new InvalidUseException(
+          "The object with key "
+              + key
+              + " of table "
+              + bytes.table().core().displayName()
+              + " has version "
+              + stored
+              + " and can't be read: "
+              + e.getMessage()
+              + ". Use a converter that accepts the value.",
+          e.getCause());
+    }
   }
 
   private ObjectCodec.Reading reading(int stored) {
@@ -132,10 +154,11 @@ final class ObjectTable<K, V> extends EncodedTable<K, V> {
     if (stored == 0 || stored > history.version()) {
       throw bytes.table().core().damaged("version of an object", -1, history.version(), stored);
     }
-    Composite seen = history.seenBy(codec.shape(), stored);
-    if (history.isNewer(stored, codec.shape())
-        && Shapes.difference(seen, codec.shape(), true) != null) {
-      throw newer(stored);
+    int own = version == 0 ? history.version() + 1 : version;
+    Composite seen = history.seenBy(codec.shape(), own, stored);
+    String difference = Shapes.difference(seen, codec.shape(), true);
+    if (difference != null) {
+      throw history.isNewer(stored, own) ? newer(stored) : unreadable(stored, difference);
     }
     ObjectCodec.Reading made = codec.reading(seen);
     older[stored] = made;
@@ -152,6 +175,17 @@ final class ObjectTable<K, V> extends EncodedTable<K, V> {
             + version
             + ": use the handle that Database.table returned for the new class, or open the table"
             + " with the older class again.");
+  }
+
+  private IncompatibleSchemaException unreadable(int stored, String difference) {
+    return new IncompatibleSchemaException(
+        "The object is of version "
+            + stored
+            + " of table "
+            + bytes.table().core().displayName()
+            + ", which the class of this handle can't read: "
+            + difference
+            + ".");
   }
 
   /**
@@ -191,13 +225,52 @@ final class ObjectTable<K, V> extends EncodedTable<K, V> {
     known.copy.copy(s.in, s.object);
   }
 
+  private InvalidUseException unwritable() {
+    return new InvalidUseException(
+        version == 0
+            ? "Table "
+                + bytes.table().core().displayName()
+                + " was opened read-only with a class that is newer than its objects."
+            : "This handle of table "
+                + bytes.table().core().displayName()
+                + " is of version "
+                + version
+                + ", and finishEvolution has rewritten the objects of older classes: use a handle"
+                + " of the newest class.");
+  }
+
+  /**
+   * Rewrites the objects of older versions, if this is the newest class.
+   *
+   * @see Database#finishEvolution(ObjectSpec, Consumer)
+   */
+  RewriteReport finishEvolution(Schema schema, Consumer<? super RewriteReport> progress) {
+    long total = table().count();
+    long[] done = new long[2];
+    ObjectReader in = new ObjectReader();
+    ObjectWriter out = new ObjectWriter();
+    schema.finishEvolution(
+        table().core(),
+        codec.shape(),
+        (key, object) -> {
+          V value = decode(in.of(object), codec.readKey(new ObjectReader().of(key)));
+          out.clear();
+          out.putByte((byte) version);
+          codec.write(out, value);
+          return out.toArray();
+        },
+        (read, rewritten) -> {
+          done[0] = read;
+          done[1] = rewritten;
+          progress.accept(new RewriteReport(rewritten, read, Math.max(total, read)));
+        });
+    return new RewriteReport(done[1], done[0], Math.max(total, done[0]));
+  }
+
   /** Writes key and object; a null key is taken from the object. */
   private void encode(Buffers s, @Nullable K key, V value) {
-    if (version == 0) {
-      throw new InvalidUseException(
-          "Table "
-              + bytes.table().core().displayName()
-              + " was opened read-only with a class that is newer than its objects.");
+    if (version < bytes.table().core().firstWriter()) {
+      throw unwritable();
     }
     s.key.clear();
     if (key == null) {

@@ -64,6 +64,11 @@ class CallsInABodyTest {
   private static final Field A = LAYOUT.int64("a");
   private static final TableSpec ROWS =
       TableSpec.of("rows", KeySpec.of(FieldType.INT32), LAYOUT.build());
+
+  record Item(long size) {}
+
+  private static final ObjectSpec<Long, Item> OBJECTS =
+      ObjectSpec.of("objects", Long.class, Item.class);
   private static final TableSpec BYTES = TableSpec.bytes("bytes", 20);
   private static final TableSpec LOADED = TableSpec.bytes("loaded", 20);
 
@@ -105,6 +110,11 @@ class CallsInABodyTest {
     all.add(Case.of("Catalog.dropIndex", REFUSED, (db, t, b) -> db.dropIndex("old", "by_b")));
     all.add(Case.of("Catalog.dropExpiry", WORKS, (db, t, b) -> db.dropExpiry("rows")));
     all.add(Case.of("Catalog.finishEvolution", REFUSED, (db, t, b) -> db.finishEvolution("bytes")));
+    all.add(
+        Case.of(
+            "Catalog.finishEvolution",
+            REFUSED,
+            (db, t, b) -> db.finishEvolution(OBJECTS, p -> {})));
     all.add(Case.of("Catalog.sweepExpired", REFUSED, (db, t, b) -> db.sweepExpired()));
     all.add(Case.of("Catalog.renameTable", REFUSED, (db, t, b) -> db.renameTable("bytes", "x")));
     all.add(

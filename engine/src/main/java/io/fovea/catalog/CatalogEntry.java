@@ -133,6 +133,9 @@ public record CatalogEntry(
         if (!objects.isPlain()) {
           to.put(ExtensionFields.OLDER_CLASSES, ObjectVersions.encodeOlderClasses(objects));
         }
+        if (!objects.vacant().isEmpty()) {
+          to.put(ExtensionFields.VACANT, ObjectVersions.encodeVacant(objects));
+        }
       }
       switch (expiry) {
         case null -> {}
@@ -169,11 +172,12 @@ public record CatalogEntry(
     static Extras read(ExtensionFields from, @Nullable Layout layout) throws IOException {
       byte[] objects = from.get(ExtensionFields.OBJECTS);
       byte[] older = from.get(ExtensionFields.OLDER_CLASSES);
+      byte[] vacant = from.get(ExtensionFields.VACANT);
       byte[] rows = from.get(ExtensionFields.ROWS);
       byte[] expiry = from.get(ExtensionFields.EXPIRY);
       byte[] time = from.get(ExtensionFields.TIME);
-      if (older != null && objects == null) {
-        throw new IOException("older classes of objects in a table without");
+      if ((older != null || vacant != null) && objects == null) {
+        throw new IOException("older versions of objects in a table without");
       }
       if (objects != null && (layout != null || rows != null)) {
         throw new IOException("objects in a table of rows");
@@ -189,7 +193,7 @@ public record CatalogEntry(
           time != null
               ? expiry(time, objects != null)
               : expiry == null || layout == null ? null : expiry(expiry, layout),
-          objects == null ? null : ObjectVersions.decode(objects, older));
+          objects == null ? null : ObjectVersions.decode(objects, older, vacant));
     }
 
     private static Expiry expiry(byte[] bytes, Layout layout) throws IOException {

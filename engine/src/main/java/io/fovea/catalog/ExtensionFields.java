@@ -40,8 +40,11 @@ final class ExtensionFields {
   /** How older classes read objects, if they may: {@link ObjectVersions}. */
   static final int OLDER_CLASSES = 52;
 
+  /** The versions that no object has any more, if there are any: {@link ObjectVersions}. */
+  static final int VACANT = 53;
+
   private static final Set<Integer> KNOWN =
-      Set.of(NAME, ROWS, EXPIRY, TIME, OBJECTS, COMPONENTS, OLDER_CLASSES);
+      Set.of(NAME, ROWS, EXPIRY, TIME, OBJECTS, COMPONENTS, OLDER_CLASSES, VACANT);
 
   private final TreeMap<Integer, byte[]> all = new TreeMap<>();
 

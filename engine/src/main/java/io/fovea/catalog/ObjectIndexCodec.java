@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  *   for each index, in the order of the entry: number of parts (1)
  *     · for each part: length (2) · its type, as {@link Shape} writes it in UTF-8
  *       · for each version of the objects: number of positions (1), each 2 bytes;
- *         if 0: length (2) · the part, which is the same in all objects of the version
+ *         if 0: length (2) · the part, which is the same in all objects of the version;
+ *         length 0 if no object has the version
  * </pre>
  */
 final class ObjectIndexCodec {
@@ -95,7 +96,7 @@ final class ObjectIndexCodec {
       for (IndexEntry i : indexes) {
         List<Part> parts = new ArrayList<>();
         for (int n = in.readUnsignedByte(); n > 0; n--) {
-          Shape type = Shapes.parse(new String(bytes(in), StandardCharsets.UTF_8));
+          Shape type = Shapes.parse(new String(bytes(in, 1), StandardCharsets.UTF_8));
           List<Source> sources = new ArrayList<>();
           for (int v = 0; v < objects.version(); v++) {
             sources.add(source(in));
@@ -116,7 +117,7 @@ final class ObjectIndexCodec {
   private static Source source(DataInputStream in) throws IOException {
     int n = in.readUnsignedByte();
     if (n == 0) {
-      return new Source(List.of(), ByteBuffer.wrap(bytes(in)));
+      return new Source(List.of(), ByteBuffer.wrap(bytes(in, 0)));
     }
     List<Integer> ordinals = new ArrayList<>();
     for (int i = 0; i < n; i++) {
@@ -125,9 +126,9 @@ final class ObjectIndexCodec {
     return new Source(ordinals, null);
   }
 
-  private static byte[] bytes(DataInputStream in) throws IOException {
+  private static byte[] bytes(DataInputStream in, int min) throws IOException {
     int length = in.readUnsignedShort();
-    if (length > in.available() || length == 0) {
+    if (length > in.available() || length < min) {
       throw new IOException("a part of an index of " + length + " bytes");
     }
     return in.readNBytes(length);

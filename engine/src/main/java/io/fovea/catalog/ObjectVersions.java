@@ -4,6 +4,7 @@ import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.ObjectPlan;
+import io.fovea.index.ObjectRewriter;
 import io.fovea.index.RecordExpiry;
 import io.fovea.index.TableCore;
 import io.fovea.object.ObjectEntries;
@@ -21,10 +22,13 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,13 +52,18 @@ import org.jspecify.annotations.Nullable;
  *   extension field OLDER_CLASSES, absent if the floor is the last version
  *     floor (1) · each version: writer (1) · base (1) · string: the shape with earlier names,
  *     empty if there are none
+ *
+ *   extension field VACANT, absent if objects may have any version
+ *     each version that no object has (1)
  * </pre>
  */
 final class ObjectVersions {
+  private final CatalogCallbacks catalogCallbacks;
   private final Store store;
   private final SchemaChanges changes;
 
-  ObjectVersions(Store store, SchemaChanges changes) {
+  ObjectVersions(CatalogCallbacks catalogCallbacks, Store store, SchemaChanges changes) {
+    this.catalogCallbacks = catalogCallbacks;
     this.store = store;
     this.changes = changes;
   }
@@ -160,43 +169,117 @@ final class ObjectVersions {
    * @return whether any could open the table
    */
   boolean finish(TableCore core) {
-    String what = "finish the evolution of table " + core.displayName();
+    String what = what(core);
     store.requireNoTransaction(what);
     store.willWrite();
     core.changing.lock(what, store::checkWaiting);
     try {
-      long[] end = {-1};
-      changes.locked(
-          what,
-          () -> {
-            ObjectHistory known = core.objects();
-            if (known == null || core.isRefused() || known.floor() == known.current()) {
-              return false;
-            }
-            ObjectHistory next = known.finished();
-            CatalogChange change = new CatalogChange(store);
-            RecordExpiry expiry = core.expiry();
-            SchemaChanges.saveObjects(
-                core,
-                next,
-                expiry == null ? null : expiry.spec(),
-                core.readable().stream().map(CatalogEntry.IndexEntry::of).toList(),
-                change);
-            end[0] = change.run(() -> core.objects(next));
-            return true;
-          });
-      if (end[0] >= 0) {
-        store.awaitDurable(end[0]);
-      }
-      return end[0] >= 0;
+      return save(core, what, ObjectHistory::finished);
     } finally {
       core.changing.unlock();
     }
   }
 
+  /**
+   * Refuses older classes from now on, and rewrites all objects of other versions than the newest.
+   *
+   * @param newest the shape of the newest class
+   * @throws IncompatibleSchemaException if the table has a newer one
+   */
+  void rewrite(
+      TableCore core,
+      Shape.Composite newest,
+      ObjectRewriter.Converter converter,
+      ObjectRewrite.Listener listener) {
+    String what = what(core);
+    store.requireNoTransaction(what);
+    store.willWrite();
+    core.changing.lock(what, store::checkWaiting);
+    try {
+      ObjectHistory known = Objects.requireNonNull(core.objects());
+      int current = known.current();
+      if (known.version(newest) != current) {
+        throw SpecCheck.mismatch(
+            store,
+            core,
+            "its objects have version "
+                + current
+                + " in the file, which is that of a newer class. Finish the evolution with that"
+                + " class.");
+      }
+      if (known.equals(known.rewritten())) {
+        return;
+      }
+      save(core, what, ObjectHistory::finished);
+      new ObjectRewrite(catalogCallbacks, store, core, what, current, converter).run(listener);
+      save(core, what, ObjectHistory::rewritten);
+    } finally {
+      core.changing.unlock();
+    }
+  }
+
+  private static String what(TableCore core) {
+    return "finish the evolution of table " + core.displayName();
+  }
+
+  /** Durably changes what the catalog says about versions; returns whether anything changed. */
+  private boolean save(TableCore core, String what, UnaryOperator<ObjectHistory> to) {
+    long[] end = {-1};
+    changes.locked(
+        what,
+        () -> {
+          ObjectHistory known = core.objects();
+          ObjectHistory next = known == null || core.isRefused() ? known : to.apply(known);
+          if (next == null || next.equals(known)) {
+            return false;
+          }
+          CatalogChange change = new CatalogChange(store);
+          RecordExpiry expiry = core.expiry();
+          SchemaChanges.saveObjects(
+              core,
+              next,
+              expiry == null ? null : expiry.spec(),
+              core.readable().stream().map(CatalogEntry.IndexEntry::of).toList(),
+              change);
+          end[0] = change.run(() -> core.objects(next));
+          return true;
+        });
+    if (end[0] >= 0) {
+      store.awaitDurable(end[0]);
+    }
+    return end[0] >= 0;
+  }
+
   static ObjectPlan plan(ObjectHistory versions, TableSpec spec, IndexSpec index) {
     ObjectShapes here = Objects.requireNonNull(spec.objects());
     return new ObjectPlan(versions.entries(here.value(), index.components()));
+  }
+
+  /**
+   * Checks that a new index contains no component that is converted.
+   *
+   * @throws IncompatibleSchemaException if it does
+   */
+  static void checkNewIndex(Store store, TableCore core, ObjectShapes here, IndexSpec spec) {
+    ObjectHistory versions = core.objects();
+    if (versions == null || spec.isDescribed()) {
+      return;
+    }
+    try {
+      versions.entries(here.value(), spec.components());
+    } catch (ObjectEntries.ConvertedException e) {
+      throw SpecCheck.mismatch(
+          store,
+          core,
+          "index \""
+              + spec.name()
+              + "\": "
+              + e.getMessage()
+              + ". Open the table without it and call finishEvolution with that specification;"
+              + " afterwards it can be opened with the index.");
+    } catch (IllegalArgumentException e) {
+      // Reported when the index is made.
+    }
   }
 
   /**
@@ -217,6 +300,16 @@ final class ObjectVersions {
           spec.isDescribed()
               ? plan.entries().difference(spec.components())
               : plan.entries().difference(versions.entries(here.value(), spec.components()));
+    } catch (ObjectEntries.ConvertedException e) {
+      throw SpecCheck.mismatch(
+          store,
+          core,
+          "index \""
+              + index.name
+              + "\": "
+              + e.getMessage()
+              + ". Drop it with dropIndex, open the table without it, and call finishEvolution with"
+              + " that specification; afterwards it can be opened with the index.");
     } catch (IllegalArgumentException e) {
       String m = String.valueOf(e.getMessage());
       difference = m.endsWith(".") ? m.substring(0, m.length() - 1) : m;
@@ -252,7 +345,7 @@ final class ObjectVersions {
           + file.key()
           + " in the file, and "
           + shapes.key()
-          + " here. The key of a table cannot change";
+          + " here. The key of a table cannot change: copy the records into a new table";
     }
     int version = file.version(shapes.value());
     if (version == file.current()) {
@@ -272,6 +365,9 @@ final class ObjectVersions {
           + " versions, which is the limit. Copy the table into a new one";
     }
     for (int v = file.version(); v > 0; v--) {
+      if (file.isVacant(v)) {
+        continue;
+      }
       Shape.Composite seen = file.seenBy(shapes.value(), v);
       String difference = Shapes.difference(seen, shapes.value(), file.isNewer(v, shapes.value()));
       if (difference != null) {
@@ -292,7 +388,7 @@ final class ObjectVersions {
         continue;
       }
       for (int v = file.version(); v > 0; v--) {
-        if (Shape.Composite.find(c, file.shape(v)) >= 0) {
+        if (!file.isVacant(v) && Shape.Composite.find(c, file.shape(v)) >= 0) {
           return "component "
               + c.name()
               + " was dropped after version "
@@ -337,6 +433,12 @@ final class ObjectVersions {
     return bytes.toByteArray();
   }
 
+  static byte[] encodeVacant(ObjectHistory history) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    history.vacant().stream().sorted().forEach(bytes::write);
+    return bytes.toByteArray();
+  }
+
   private static void write(DataOutputStream out, Shape shape) throws IOException {
     write(out, shape.toString());
   }
@@ -353,7 +455,21 @@ final class ObjectVersions {
    * @throws IOException if the bytes are invalid
    * @throws IllegalArgumentException likewise
    */
-  static ObjectHistory decode(byte[] bytes, byte @Nullable [] olderClasses) throws IOException {
+  static ObjectHistory decode(
+      byte[] bytes, byte @Nullable [] olderClasses, byte @Nullable [] vacant) throws IOException {
+    ObjectHistory all = decode(bytes, olderClasses);
+    if (vacant == null) {
+      return all;
+    }
+    Set<Integer> none = new HashSet<>();
+    for (byte version : vacant) {
+      none.add(Byte.toUnsignedInt(version));
+    }
+    return new ObjectHistory(all.key(), all.versions(), all.origins(), all.floor(), none);
+  }
+
+  private static ObjectHistory decode(byte[] bytes, byte @Nullable [] olderClasses)
+      throws IOException {
     ObjectHistory plain = decode(bytes);
     if (olderClasses == null) {
       return plain;
@@ -373,7 +489,7 @@ final class ObjectVersions {
       if (in.read() >= 0) {
         throw new IOException("bytes after older classes");
       }
-      return new ObjectHistory(plain.key(), versions, origins, floor);
+      return new ObjectHistory(plain.key(), versions, origins, floor, Set.of());
     } catch (ClassCastException e) {
       throw new IOException("older classes that are no records", e);
     }

@@ -8,6 +8,7 @@ import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.ObjectPlan;
+import io.fovea.index.ObjectRewriter;
 import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Waits;
@@ -19,6 +20,7 @@ import io.fovea.schema.EntryHints;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.NameText;
+import io.fovea.schema.Shape;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.SchemaHooks;
 import io.fovea.store.Store;
@@ -109,7 +111,7 @@ public final class Schema {
     this.drops = changes.drops;
     this.expirations = new Expirations(catalogCallbacks, store, changes, this::expiring, timing);
     this.evolutions = new Evolutions(catalogCallbacks, store, changes, expirations, tables);
-    this.objectVersions = new ObjectVersions(store, changes);
+    this.objectVersions = new ObjectVersions(catalogCallbacks, store, changes);
     this.loads = new Loads(catalogCallbacks, store, changes, expirations);
     this.indexChanges = new IndexChanges(catalogCallbacks, store, changes, loads);
     this.compaction = new Compaction(store, this, changes, drops);
@@ -743,6 +745,15 @@ public final class Schema {
   /** Refuses older classes of a table's objects; returns false if none could open the table. */
   public boolean finishEvolution(String table) {
     return changeTable(table, objectVersions::finish);
+  }
+
+  /** Refuses older classes of a table's objects, and rewrites objects of older versions. */
+  public void finishEvolution(
+      TableCore core,
+      Shape.Composite newest,
+      ObjectRewriter.Converter converter,
+      ObjectRewrite.Listener listener) {
+    objectVersions.rewrite(core, newest, converter, listener);
   }
 
   /** Drops an index; returns false if the table has no index of that name. */

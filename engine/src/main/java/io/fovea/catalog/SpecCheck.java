@@ -60,6 +60,11 @@ final class SpecCheck {
         ObjectVersions.checkIndex(store, core, objects, i, s);
       }
     }
+    for (IndexSpec s : objects == null ? List.<IndexSpec>of() : spec.indexes()) {
+      if (core.index(s.name()) == null) {
+        ObjectVersions.checkNewIndex(store, core, objects, s);
+      }
+    }
   }
 
   /**

@@ -8,6 +8,7 @@ import io.fovea.schema.Shape.Component;
 import io.fovea.schema.Shape.Composite;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -32,8 +33,10 @@ import org.jspecify.annotations.Nullable;
  *     names of their components
  * @param origins how each version came about
  * @param floor the oldest version whose class may open the table
+ * @param vacant the versions that no object has any more, because all have been rewritten
  */
-public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> origins, int floor) {
+public record ObjectHistory(
+    Shape key, List<Composite> versions, List<Origin> origins, int floor, Set<Integer> vacant) {
   public static final int VERSION_MAX = 255;
 
   /**
@@ -53,6 +56,7 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
   public ObjectHistory {
     versions = List.copyOf(versions);
     origins = List.copyOf(origins);
+    vacant = Set.copyOf(vacant);
     int n = versions.size();
     if (n < 1 || n > VERSION_MAX || origins.size() != n) {
       throw new IllegalArgumentException(
@@ -70,6 +74,11 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
     if (floor < 1 || floor > n || !origins.get(floor - 1).isClass()) {
       throw new IllegalArgumentException("Version " + floor + " is not that of a class.");
     }
+    for (int v : vacant) {
+      if (v < 1 || v > n || v == floor) {
+        throw new IllegalArgumentException("Objects have version " + v + ".");
+      }
+    }
   }
 
   private static boolean isMerged(List<Composite> versions, int version, Origin o) {
@@ -83,7 +92,12 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
 
   /** Creates the history of classes of which only the last may open the table. */
   public ObjectHistory(Shape key, List<Composite> versions) {
-    this(key, versions, Collections.nCopies(versions.size(), Origin.CLASS), versions.size());
+    this(
+        key,
+        versions,
+        Collections.nCopies(versions.size(), Origin.CLASS),
+        versions.size(),
+        Set.of());
   }
 
   /** Returns the history of a new table; null unless the table contains objects. */
@@ -109,10 +123,12 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
     return versions.get(version - 1);
   }
 
-  /** Returns the latest version of a class with a shape; 0 if there is none. */
+  /**
+   * Returns the latest version of a class with a shape, if it is not vacant; 0 if there is none.
+   */
   public int version(Shape value) {
     for (int v = versions.size(); v > 0; v--) {
-      if (origins.get(v - 1).isClass() && shape(v).equals(value)) {
+      if (origins.get(v - 1).isClass() && !isVacant(v) && shape(v).equals(value)) {
         return v;
       }
     }
@@ -137,12 +153,29 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
     more.add(value);
     List<Origin> others = new ArrayList<>(origins);
     others.add(origin);
-    return new ObjectHistory(key, more, others, floor);
+    return new ObjectHistory(key, more, others, floor, vacant);
   }
 
   /** Returns this history without the right of older classes to open the table. */
   public ObjectHistory finished() {
-    return new ObjectHistory(key, versions, origins, current());
+    return new ObjectHistory(key, versions, origins, current(), vacant);
+  }
+
+  /** Returns this history after all objects of other versions than the newest were rewritten. */
+  public ObjectHistory rewritten() {
+    int current = current();
+    Set<Integer> others = new HashSet<>();
+    for (int v = 1; v <= versions.size(); v++) {
+      if (v != current) {
+        others.add(v);
+      }
+    }
+    return new ObjectHistory(key, versions, origins, current, others);
+  }
+
+  /** Whether no object has a version any more. */
+  public boolean isVacant(int version) {
+    return vacant.contains(version);
   }
 
   public ObjectShapes shapes() {
@@ -174,7 +207,13 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
     return seenBy(here, own == 0 ? versions.size() + 1 : own, version);
   }
 
-  private Composite seenBy(Composite here, int own, int version) {
+  /**
+   * Like {@link #seenBy(Composite, int)}.
+   *
+   * @param own the version of the class; for a class without a version, more than that of any
+   *     object
+   */
+  public Composite seenBy(Composite here, int own, int version) {
     Origin o = origins.get(version - 1);
     if (o.isClass()) {
       return version <= own ? shape(version) : Shapes.renamed(shape(version), here);
@@ -195,7 +234,7 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
     for (int v = 1; v <= versions.size(); v++) {
       seen.add(seenBy(here, v));
     }
-    return ObjectEntries.of(seen, here, paths, v -> isNewer(v, here));
+    return ObjectEntries.of(seen, here, paths, v -> isNewer(v, here), this::isVacant);
   }
 
   /**
@@ -208,9 +247,15 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
    */
   public int merged(int own, int over) {
     Composite merged = mergedShape(own, over);
-    return merged.components().size() == shape(own).components().size()
-        ? own
-        : versions.lastIndexOf(merged) + 1;
+    if (merged.components().size() == shape(own).components().size()) {
+      return own;
+    }
+    for (int v = versions.size(); v > 0; v--) {
+      if (!isVacant(v) && shape(v).equals(merged)) {
+        return v;
+      }
+    }
+    return 0;
   }
 
   /** Returns which components of a version a class does not know, but must keep. */
@@ -240,7 +285,8 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
   public boolean canMerge(int own) {
     int needed = 0;
     for (int v = 1; v <= versions.size(); v++) {
-      needed += merged(own, v) == 0 ? 1 : 0; // at most: several may have the same shape
+      needed +=
+          !isVacant(v) && merged(own, v) == 0 ? 1 : 0; // at most: several may have the same shape
     }
     return needed == 0 || versions.size() + needed <= VERSION_MAX;
   }
@@ -249,7 +295,7 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
   public ObjectHistory withMerged(int own) {
     ObjectHistory all = this;
     for (int v = 1; v <= versions.size(); v++) {
-      if (all.merged(own, v) == 0) {
+      if (!isVacant(v) && all.merged(own, v) == 0) {
         all = all.with(mergedShape(own, v), new Origin(own, v));
       }
     }

@@ -56,6 +56,9 @@ public final class TableCore {
    */
   private volatile @Nullable ObjectHistory objects;
 
+  /** The first version whose handles may write objects; rises while older objects are rewritten. */
+  private volatile int firstWriter = 1;
+
   /** In order of creation. */
   private volatile IndexCore[] indexes;
 
@@ -128,6 +131,15 @@ public final class TableCore {
 
   public void objects(@Nullable ObjectHistory versions) {
     objects = versions;
+  }
+
+  public int firstWriter() {
+    return firstWriter;
+  }
+
+  /** Refuses writes by handles of older versions; called under {@link #changing}. */
+  public void firstWriter(int version) {
+    firstWriter = version;
   }
 
   public @Nullable RecordExpiry expiry() {

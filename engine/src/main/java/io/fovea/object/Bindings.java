@@ -1,5 +1,6 @@
 package io.fovea.object;
 
+import io.fovea.schema.Converted;
 import io.fovea.schema.Dropped;
 import io.fovea.schema.Formerly;
 import io.fovea.schema.Id;
@@ -26,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -228,14 +230,19 @@ final class Bindings {
 
   private RecordBinding.Part part(RecordComponent c, String where, @Nullable Binding of) {
     MethodHandle accessor = accessor(c);
+    Converted[] converted = c.getAnnotationsByType(Converted.class);
     if (of != null) { // the accessor of a generic record returns Object
       accessor = accessor.asType(accessor.type().changeReturnType(of.type));
     }
     Formerly formerly = c.getAnnotation(Formerly.class);
     List<String> names = formerly == null ? List.of() : List.of(formerly.value());
     if (of == null) {
+      if (converted.length > 0) {
+        throw keyCannotChange(where);
+      }
       Shape none = Shape.Scalar.BOOLEAN;
-      return new RecordBinding.Part(new Component(c.getName(), none), accessor, null, null);
+      Component key = new Component(c.getName(), none);
+      return new RecordBinding.Part(key, accessor, null, null, List.of());
     }
     Initial initial = c.getAnnotation(Initial.class);
     Object value = ScalarBinding.zero(of.type); // for objects of newer classes
@@ -255,7 +262,70 @@ final class Bindings {
     }
     String text = initial != null ? initial.value() : of.hasInitial() ? "" : null;
     Component component = new Component(c.getName(), of.shape, names, text);
-    return new RecordBinding.Part(component, accessor, of, value);
+    RecordBinding.Part part = new RecordBinding.Part(component, accessor, of, value, List.of());
+    for (Converted each : converted) {
+      part = converting(part, where, each.from(), function(each.by(), where));
+    }
+    return part;
+  }
+
+  // -------------------------------------------------------------------------------- type changes
+
+  /** Adds a converter to a component. */
+  RecordBinding.Part converting(
+      RecordBinding.Part part, String where, Class<?> from, Function<Object, @Nullable Object> by) {
+    Binding of = part.of();
+    if (of == null) {
+      throw keyCannotChange(where);
+    }
+    Binding earlier = of(from, where + " before its conversion");
+    if (earlier.shape.equals(of.shape)) {
+      throw wrong(
+          where,
+          "is converted from "
+              + from.getName()
+              + ", which is stored like its current type, so values of both can't be distinguished");
+    }
+    if (part.component().converted().contains(earlier.shape)) {
+      throw wrong(where, "has two converters from " + earlier.shape);
+    }
+    boolean nullable = !Binding.lacksPresenceByte(earlier.shape);
+    if (of.type.isPrimitive() && nullable && !part.component().hasInitial()) {
+      throw wrong(
+          where,
+          "is converted from "
+              + from.getName()
+              + ", which can be null, and needs an @Initial that replaces null");
+    }
+    return part.with(new Conversion(where, earlier, by));
+  }
+
+  static IllegalArgumentException keyCannotChange(String where) {
+    return wrong(
+        where,
+        "has a converter, but the key of a table can't change: copy the records into a new table");
+  }
+
+  @SuppressWarnings("unchecked") // a converter that rejects the value fails when it is called
+  private Function<Object, @Nullable Object> function(
+      Class<? extends Function<?, ?>> by, String where) {
+    try {
+      Constructor<?> c = by.getDeclaredConstructor();
+      MethodHandle make =
+          lookup != null ? lookup.unreflectConstructor(c) : opened(c, by).unreflectConstructor(c);
+      return (Function<Object, @Nullable Object>) make.invoke();
+    } catch (NoSuchMethodException e) {
+      throw wrong(
+          where,
+          "is converted by "
+              + by.getName()
+              + ", which needs a constructor without parameters: make it a static or top-level"
+              + " class, or call ObjectSpec.convert");
+    } catch (IllegalAccessException e) {
+      throw closed(by, e);
+    } catch (Throwable e) {
+      throw Throwables.rethrow(e);
+    }
   }
 
   // ---------------------------------------------------------------------------------------- access

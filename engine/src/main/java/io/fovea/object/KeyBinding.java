@@ -62,6 +62,9 @@ record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle 
     for (int i = r.parts().size() - 1; i >= 0; i--) {
       RecordBinding.Part p = r.parts().get(i);
       Component c = p.component();
+      if (!p.conversions().isEmpty()) {
+        throw Bindings.keyCannotChange(where + '.' + c.name());
+      }
       KeyBinding part = of(Objects.requireNonNull(p.of()), where + '.' + c.name());
       components.addFirst(new Component(c.name(), part.shape));
       write =

@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,6 +49,34 @@ public final class ObjectCodec {
             : PlanTemplate.of(
                 MethodHandles.filterArguments(key.writer(), 1, asKey(id, key.type())),
                 key.reader());
+  }
+
+  private ObjectCodec(ObjectCodec of, RecordBinding value) {
+    this.type = of.type;
+    this.lookup = of.lookup;
+    this.codecs = of.codecs;
+    this.key = of.key;
+    this.value = value;
+    this.keys = of.keys;
+    this.values = of.values; // converters apply to other shapes only
+    this.id = of.id;
+  }
+
+  /**
+   * Returns this codec with a converter of a component.
+   *
+   * @param path its name, after those of the enclosing records, separated by dots
+   * @throws IllegalArgumentException if there is no such component, or it can't have the converter
+   */
+  public ObjectCodec converting(String path, Class<?> from, Function<Object, @Nullable Object> by) {
+    Bindings bindings = new Bindings(lookup, codecs);
+    String where = type.getSimpleName() + '.' + path;
+    RecordBinding changed =
+        value.with(List.of(path.split("\\.", -1)), p -> bindings.converting(p, where, from, by));
+    if (changed == null) {
+      throw Bindings.wrong(where, "does not exist");
+    }
+    return new ObjectCodec(this, changed);
   }
 
   private static MethodHandle asKey(MethodHandle id, Class<?> key) {

@@ -36,14 +36,21 @@ public final class ObjectEntries {
    *
    * @param path the path of component positions, from the outermost record inward; empty if objects
    *     of the version lack the component
-   * @param fixed the value of the part in all objects of the version, if they lack the component
+   * @param fixed the value of the part in all objects of the version, if they lack the component;
+   *     without bytes if no object has the version any more
    */
   public record Source(List<Integer> path, @Nullable ByteBuffer fixed) {
+    static final Source VACANT = new Source(List.of(), ByteBuffer.allocate(0));
+
     public Source {
       path = List.copyOf(path);
       if (path.isEmpty() == (fixed == null)) {
         throw new IllegalArgumentException("A part of an index has either a path or a value.");
       }
+    }
+
+    boolean isVacant() {
+      return fixed != null && !fixed.hasRemaining();
     }
   }
 
@@ -102,10 +109,16 @@ public final class ObjectEntries {
    *     Shapes}
    * @param paths the components, as {@link #components} returns them
    * @param newer whether a version is that of a newer class, and so may lack any component
+   * @param vacant whether no object has a version any more
    * @throws IllegalArgumentException if a component does not exist, or its byte order is undefined
+   * @throws ConvertedException if it has another type in some version
    */
   public static ObjectEntries of(
-      List<Composite> shapes, Composite here, List<String> paths, IntPredicate newer) {
+      List<Composite> shapes,
+      Composite here,
+      List<String> paths,
+      IntPredicate newer,
+      IntPredicate vacant) {
     List<Part> parts = new ArrayList<>();
     for (String path : paths) {
       List<Component> steps = steps(here, path);
@@ -116,7 +129,10 @@ public final class ObjectEntries {
       }
       List<Source> sources = new ArrayList<>();
       for (int v = 0; v < shapes.size(); v++) {
-        Source source = source(shapes.get(v), steps, path, v + 1, newer.test(v + 1));
+        Source source =
+            vacant.test(v + 1)
+                ? Source.VACANT
+                : source(shapes.get(v), steps, path, v + 1, newer.test(v + 1));
         sources.add(source);
         if (newer.test(v + 1) && !source.path.isEmpty()) {
           Shape other = EntryParts.type(shape(shapes.get(v), source.path));
@@ -179,10 +195,30 @@ public final class ObjectEntries {
         byte[] value = last ? EntryParts.initial(step.shape(), text) : new byte[] {EntryParts.NULL};
         return new Source(List.of(), ByteBuffer.wrap(value));
       }
+      Shape stored = ((Composite) at).components().get(ordinal).shape();
+      if (Shapes.converter(step, stored) >= 0) {
+        throw new ConvertedException(path, stored, version);
+      }
       ordinals.add(ordinal);
-      at = Binding.inner(((Composite) at).components().get(ordinal).shape());
+      at = Binding.inner(stored);
     }
     return new Source(ordinals, null);
+  }
+
+  /** Thrown if an index would contain a component whose stored values need a converter. */
+  public static final class ConvertedException extends IllegalArgumentException {
+    private static final long serialVersionUID = 1L;
+
+    private ConvertedException(String path, Shape stored, int version) {
+      super(
+          "component "
+              + path
+              + " is converted from "
+              + stored
+              + " in objects of version "
+              + version
+              + ", and no index can contain it before these are rewritten");
+    }
   }
 
   private static Shape shape(Composite file, List<Integer> ordinals) {
@@ -337,6 +373,9 @@ public final class ObjectEntries {
       for (int v = versions.length - 1; v >= 0; v--) {
         Source source = file.sources.get(v);
         Source wanted = now.sources.get(v);
+        if (source.isVacant() || wanted.isVacant()) {
+          continue;
+        }
         boolean moved = !source.path.equals(wanted.path);
         if (moved && v == versions.length - 1) {
           return "its components in the file are " + paths + ", here they are " + here.paths;
@@ -410,6 +449,10 @@ public final class ObjectEntries {
       throw new IllegalArgumentException(
           "An object of version " + v + "; there are " + versions.length + ".");
     }
+    if (versions[v - 1].vacant) {
+      throw new IllegalArgumentException(
+          "An object of version " + v + ", which finishEvolution has replaced.");
+    }
     return versions[v - 1].write(in, out, offsets);
   }
 
@@ -432,6 +475,9 @@ public final class ObjectEntries {
 
     private final byte @Nullable [][] fixed;
 
+    /** Whether no object has the version, so that parts may be unknown. */
+    private boolean vacant;
+
     Version(Composite shape, List<Part> parts, int version) {
       this.shape = shape;
       int n = parts.size();
@@ -442,7 +488,9 @@ public final class ObjectEntries {
         Part part = parts.get(i);
         Source source = part.sources.get(version);
         ByteBuffer value = source.fixed;
-        if (value != null) {
+        if (source.isVacant()) {
+          vacant = true;
+        } else if (value != null) {
           fixed[i] = checked(value.array(), part.type);
         } else {
           leaves[i] = new EntryParts.Leaf(level.request(source.path, 0, i), part.type);

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,20 +23,58 @@ import org.jspecify.annotations.Nullable;
 final class RecordBinding extends Binding {
   /**
    * A component; {@code of} is null for the key of the table, which is not stored, and {@code
-   * initial} is its value in records that were written without it.
+   * initial} is its value in records that were written without it. The conversions correspond to
+   * {@link Component#converted}.
    */
   record Part(
-      Component component, MethodHandle accessor, @Nullable Binding of, @Nullable Object initial) {}
+      Component component,
+      MethodHandle accessor,
+      @Nullable Binding of,
+      @Nullable Object initial,
+      List<Conversion> conversions) {
+    /** Returns a decoder of stored values of a component that is not the key. */
+    Decoder decoder(Shape file) {
+      Binding now = Objects.requireNonNull(of);
+      int i = Shapes.converter(component, file);
+      return i < 0 ? now.decoder(file) : conversions.get(i).decoder(file, now.type, initial);
+    }
+
+    Part with(Binding other) {
+      Component c =
+          new Component(
+              component.name(),
+              other.shape,
+              component.formerly(),
+              component.initial(),
+              component.converted());
+      return new Part(c, accessor, other, initial, conversions);
+    }
+
+    Part with(Conversion more) {
+      List<Conversion> all = new ArrayList<>(conversions);
+      all.add(more);
+      Component c =
+          new Component(
+              component.name(),
+              component.shape(),
+              component.formerly(),
+              component.initial(),
+              all.stream().map(m -> m.from().shape).toList());
+      return new Part(c, accessor, of, initial, List.copyOf(all));
+    }
+  }
 
   private final List<Part> parts;
   private final MethodHandle constructor;
+  private final Set<String> dropped;
 
   RecordBinding(Class<?> type, List<Part> parts, MethodHandle constructor, Set<String> dropped) {
     super(
         type,
         new Composite(
             parts.stream().filter(p -> p.of != null).map(Part::component).toList(), dropped));
-    this.parts = parts;
+    this.parts = List.copyOf(parts);
+    this.dropped = dropped;
     MethodType types = constructor.type();
     for (int i = 0; i < parts.size(); i++) {
       Binding of = parts.get(i).of;
@@ -46,6 +85,40 @@ final class RecordBinding extends Binding {
 
   List<Part> parts() {
     return parts;
+  }
+
+  /**
+   * Returns this form with a changed component.
+   *
+   * @param path its name, after those of the enclosing records
+   * @return null if there is no such component
+   */
+  @Nullable RecordBinding with(List<String> path, UnaryOperator<Part> change) {
+    for (int i = 0; i < parts.size(); i++) {
+      Part part = parts.get(i);
+      if (part.component.name().equals(path.getFirst())) {
+        Part changed =
+            path.size() == 1
+                ? change.apply(part)
+                : inside(part, path.subList(1, path.size()), change);
+        if (changed == null) {
+          return null;
+        }
+        List<Part> all = new ArrayList<>(parts);
+        all.set(i, changed);
+        return new RecordBinding(type, all, constructor, dropped);
+      }
+    }
+    return null;
+  }
+
+  private static @Nullable Part inside(Part part, List<String> path, UnaryOperator<Part> change) {
+    Binding of = part.of instanceof OptionalBinding o ? o.of() : part.of;
+    RecordBinding changed = of instanceof RecordBinding r ? r.with(path, change) : null;
+    if (changed == null) {
+      return null;
+    }
+    return part.with(part.of instanceof OptionalBinding ? new OptionalBinding(changed) : changed);
   }
 
   MethodHandle constructor() {
@@ -130,8 +203,7 @@ final class RecordBinding extends Binding {
       Part part = parts.get(i);
       ordinals[i] = part.of == null ? -1 : Composite.find(part.component, file);
       if (ordinals[i] >= 0) {
-        Shape shape = file.components().get(ordinals[i]).shape();
-        stored.set(ordinals[i], Objects.requireNonNull(part.of).decoder(shape));
+        stored.set(ordinals[i], part.decoder(file.components().get(ordinals[i]).shape()));
       }
     }
     Decoder[] all = stored.toArray(Decoder[]::new);

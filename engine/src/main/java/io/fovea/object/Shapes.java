@@ -219,6 +219,24 @@ public final class Shapes {
   // ------------------------------------------------------------------------------------ comparing
 
   /**
+   * Returns which converter of a component applies to its values in a file: an index in {@link
+   * Component#converted}, or -1 if they are read without a converter or can't be read.
+   */
+  public static int converter(Component here, Shape file) {
+    List<Shape> from = here.converted();
+    int exact = from.indexOf(file);
+    if (exact >= 0 || from.isEmpty() || difference(file, here.shape(), false) == null) {
+      return exact;
+    }
+    for (int i = 0; i < from.size(); i++) {
+      if (difference(file, from.get(i), false) == null) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  /**
    * Explains why objects of a file can't be read with the shape of a program; null if they can.
    *
    * @param newer whether the shape in the file is that of a newer class, {@linkplain #renamed
@@ -267,7 +285,8 @@ public final class Shapes {
       if (here instanceof Maybe h && !(file instanceof Maybe)) {
         return difference(path, file, h.of());
       }
-      return of(path) + " is " + file + " in the file, and " + here + " here";
+      String what = of(path) + " is " + file + " in the file, and " + here + " here";
+      return path.isEmpty() || path.endsWith("]") ? what : what + ": convert it with @Converted";
     }
 
     private @Nullable String ofPermitted(String path, OneOf file, OneOf here) {
@@ -307,8 +326,11 @@ public final class Shapes {
             return of(path + '.' + c.name()) + " has the same component in the file as another one";
           }
           found[i] = true;
+          Shape stored = file.components().get(i).shape();
           String inside =
-              difference(path + '.' + c.name(), file.components().get(i).shape(), c.shape());
+              converter(c, stored) >= 0
+                  ? null
+                  : difference(path + '.' + c.name(), stored, c.shape());
           if (inside != null) {
             return inside;
           }

@@ -10,6 +10,7 @@
  *   Binding          the stored form of a type: scalars, enums, optionals, collections, records
  *   KeyBinding       keys, whose bytes are ordered
  *   Decoder, Skip    objects of older shapes
+ *   Conversion       components that have changed their type
  *   Shapes           parses and compares shapes
  *   ObjectEntries    entries of indexes by components, from the bytes of objects
  *   EntryKey         keys for lookups in these indexes

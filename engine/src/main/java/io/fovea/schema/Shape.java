@@ -274,9 +274,16 @@ public sealed interface Shape {
    * @param formerly its earlier names, the latest first; not stored in the file
    * @param initial its value in records written without it, as in {@link Initial}; null if it must
    *     be present; not stored in the file
+   * @param converted the shapes of its earlier types that have a converter, as in {@link
+   *     Converted}; not stored in the file
    * @since 0.1.0
    */
-  record Component(String name, Shape shape, List<String> formerly, @Nullable String initial) {
+  record Component(
+      String name,
+      Shape shape,
+      List<String> formerly,
+      @Nullable String initial,
+      List<Shape> converted) {
     /**
      * Checks the name.
      *
@@ -285,7 +292,20 @@ public sealed interface Shape {
     public Component {
       Objects.requireNonNull(shape, "shape");
       formerly = List.copyOf(formerly);
+      converted = List.copyOf(converted);
       requireIdentifier(name);
+    }
+
+    /**
+     * Creates a component without converters.
+     *
+     * @param name its name
+     * @param shape the shape of its values
+     * @param formerly its earlier names, the latest first
+     * @param initial its value in records written without it, or null
+     */
+    public Component(String name, Shape shape, List<String> formerly, @Nullable String initial) {
+      this(name, shape, formerly, initial, List.of());
     }
 
     /**

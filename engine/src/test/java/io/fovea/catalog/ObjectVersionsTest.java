@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** The stored form of the shapes of a table, with and without older classes. */
@@ -47,7 +48,7 @@ class ObjectVersionsTest {
   @Test
   void tablesWithoutOlderClassesAreStoredAsBefore() throws IOException {
     byte[] before = HexFormat.of().parseHex(BEFORE);
-    ObjectHistory read = ObjectVersions.decode(before, null);
+    ObjectHistory read = ObjectVersions.decode(before, null, null);
     assertEquals(2, read.floor());
     assertTrue(read.isPlain());
     assertEquals(BEFORE, HexFormat.of().formatHex(ObjectVersions.encode(read)));
@@ -67,14 +68,36 @@ class ObjectVersionsTest {
     assertEquals(2, history.current());
     byte[] objects = section(history, ExtensionFields.OBJECTS);
     byte[] older = section(history, ExtensionFields.OLDER_CLASSES);
-    ObjectHistory read = ObjectVersions.decode(objects, older);
+    ObjectHistory read = ObjectVersions.decode(objects, older, null);
     assertEquals(history, read);
     assertEquals(B.components().getFirst().formerly(), List.of("name"));
     assertEquals(Shapes.withEarlierNames(history.shape(2)), Shapes.withEarlierNames(read.shape(2)));
     assertFalse(read.finished().isPlain()); // there are merged objects
     assertEquals(
         read.finished(),
-        ObjectVersions.decode(objects, section(read.finished(), ExtensionFields.OLDER_CLASSES)));
+        ObjectVersions.decode(
+            objects, section(read.finished(), ExtensionFields.OLDER_CLASSES), null));
+  }
+
+  @Test
+  void vacantVersionsAreStored() throws IOException {
+    ObjectHistory history = history().rewritten();
+    assertEquals(Set.of(1, 3), history.vacant());
+    assertEquals(2, history.floor());
+    assertEquals(0, history.version(A)); // a class with its shape gets another version
+    byte[] objects = section(history, ExtensionFields.OBJECTS);
+    byte[] older = section(history, ExtensionFields.OLDER_CLASSES);
+    byte[] vacant = section(history, ExtensionFields.VACANT);
+    assertEquals(history, ObjectVersions.decode(objects, older, vacant));
+    assertNull(section(history(), ExtensionFields.VACANT));
+    // The merged version is needed again, but no vacant one is written.
+    ObjectHistory next = history.next(A).next(B).withMerged(4);
+    assertEquals(6, next.merged(4, 5));
+    for (int version : new int[] {0, 2, 4}) { // 2 is that of the oldest class
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> ObjectVersions.decode(objects, older, new byte[] {(byte) version}));
+    }
   }
 
   @Test
@@ -83,14 +106,14 @@ class ObjectVersionsTest {
     byte[] older = section(history(), ExtensionFields.OLDER_CLASSES);
     for (int length = 0; length < older.length; length++) {
       byte[] cut = Arrays.copyOf(older, length);
-      assertThrows(Exception.class, () -> ObjectVersions.decode(objects, cut));
+      assertThrows(Exception.class, () -> ObjectVersions.decode(objects, cut, null));
     }
     for (int at = 0; at < older.length; at++) {
       for (int bit = 0; bit < 8; bit++) {
         byte[] other = older.clone();
         other[at] ^= (byte) (1 << bit);
         try {
-          ObjectHistory read = ObjectVersions.decode(objects, other);
+          ObjectHistory read = ObjectVersions.decode(objects, other, null);
           read.withMerged(1).entries(A, List.of("name"));
         } catch (IOException | IllegalArgumentException e) {
           continue; // refused

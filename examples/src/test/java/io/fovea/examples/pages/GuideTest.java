@@ -54,6 +54,7 @@ import io.fovea.error.DurabilityLostException;
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.Converted;
 import io.fovea.schema.Dropped;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Field;
@@ -92,6 +93,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -346,6 +348,50 @@ class GuideTest {
     db.table(before);
     // begin docs/guide/schema-changes.md
     db.finishEvolution("people");
+    // end
+    assertThrows(IncompatibleSchemaException.class, () -> db.table(before));
+  }
+
+  record ItemBefore(@Id long number, int price) {}
+
+  /** The classes of the page, by the function and by the annotation. */
+  static final class ByFunction {
+    record Item(@Id long number, BigDecimal price) {}
+
+    // begin docs/guide/schema-changes.md
+    static final ObjectSpec<Long, Item> ITEMS =
+        ObjectSpec.of("items", Long.class, Item.class)
+            .convert("price", int.class, cents -> BigDecimal.valueOf(cents, 2));
+    // end
+  }
+
+  static final class ByAnnotation {
+    // begin docs/guide/schema-changes.md
+    record Item(@Id long number, @Converted(from = int.class, by = Cents.class) BigDecimal price) {}
+
+    static final class Cents implements Function<Integer, BigDecimal> {
+      @Override
+      public BigDecimal apply(Integer cents) {
+        return BigDecimal.valueOf(cents, 2);
+      }
+    }
+    // end
+  }
+
+  @Test
+  void typesChange() {
+    ObjectSpec<Long, ItemBefore> before = ObjectSpec.of("items", Long.class, ItemBefore.class);
+    Table<Long, ItemBefore> old = db.table(before);
+    db.run(tx -> old.put(tx, new ItemBefore(1, 250)));
+    BigDecimal price = new BigDecimal("2.50");
+    ObjectSpec<Long, ByFunction.Item> ITEMS = ByFunction.ITEMS;
+    Table<Long, ByFunction.Item> items = db.table(ITEMS);
+    assertEquals(price, db.read(tx -> items.get(tx, 1L)).price());
+    Table<Long, ByAnnotation.Item> same =
+        db.table(ObjectSpec.of("items", Long.class, ByAnnotation.Item.class));
+    assertEquals(price, db.read(tx -> same.get(tx, 1L)).price());
+    // begin docs/guide/schema-changes.md
+    db.finishEvolution(ITEMS, at -> print(at.read() + " of " + at.total()));
     // end
     assertThrows(IncompatibleSchemaException.class, () -> db.table(before));
   }

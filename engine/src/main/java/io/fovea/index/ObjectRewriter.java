@@ -1,0 +1,70 @@
+package io.fovea.index;
+
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Rewrites objects of older versions as objects of the newest class, each in a transaction of the
+ * caller. Confined to the thread of the transaction.
+ */
+public final class ObjectRewriter {
+  /** Converts an object, given its key, both as bytes. */
+  @FunctionalInterface
+  public interface Converter {
+    byte[] convert(byte[] key, byte[] object);
+  }
+
+  private ObjectRewriter() {}
+
+  /**
+   * Rewrites the object of a key, or removes it if it has expired.
+   *
+   * @param version the version of the newest class
+   * @return whether the object was of another version
+   * @throws TransactionAbortedException if the table is being dropped, or a range of it deleted
+   */
+  public static boolean rewrite(
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      int version,
+      Converter converter,
+      MemorySegment key,
+      int keyLen) {
+    RuntimeException refusal = core.use(t) ? null : core.refusal(t, false);
+    if (refusal != null) {
+      throw refusal;
+    }
+    if (core.expiry() != null
+        && RecordExpiry.removeHidden(statementContext, t, core, key, 0, keyLen)) {
+      return true;
+    }
+    try {
+      int n = IndexMaintenance.read(statementContext, t, core, key, 0, keyLen);
+      MemorySegment record = statementContext.record(0);
+      if (n < 1 || Byte.toUnsignedInt(Mem.getByte(record, 0)) == version) {
+        return false;
+      }
+      byte[] next = converter.convert(bytes(key, keyLen), bytes(record, n));
+      MemorySegment block = statementContext.take(next.length);
+      try {
+        Mem.putBytes(block, 0, next, 0, next.length);
+        IndexMaintenance.put(
+            statementContext, t, core, core.indexes(), key, 0, keyLen, block, 0, next.length);
+      } finally {
+        statementContext.releaseBlock(block);
+      }
+      return true;
+    } finally {
+      statementContext.shrinkRecord();
+    }
+  }
+
+  private static byte[] bytes(MemorySegment from, int length) {
+    byte[] bytes = new byte[length];
+    Mem.getBytes(from, 0, bytes, 0, length);
+    return bytes;
+  }
+}
