@@ -1,7 +1,7 @@
 package io.fovea;
 
-import java.lang.foreign.MemorySegment;
 import io.fovea.catalog.LoadFeed;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;

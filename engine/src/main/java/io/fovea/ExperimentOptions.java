@@ -163,7 +163,8 @@ public final class ExperimentOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public ExperimentOptions subtreeDeleteThreshold(int leaves) {
-    Options.check(leaves >= 0, "ExperimentOptions.subtreeDeleteThreshold must be 0 or more", leaves);
+    Options.check(
+        leaves >= 0, "ExperimentOptions.subtreeDeleteThreshold must be 0 or more", leaves);
     return with(v -> v.subtreeDeleteThreshold = leaves);
   }
 

@@ -121,7 +121,9 @@ public final class LoadOptions {
    */
   public LoadOptions fill(double share) {
     Options.check(
-        share >= FILL_MIN && share <= 1, "LoadOptions.fill must be from " + FILL_MIN + " to 1", share);
+        share >= FILL_MIN && share <= 1,
+        "LoadOptions.fill must be from " + FILL_MIN + " to 1",
+        share);
     return new LoadOptions(memoryBytes, ascending, share, duplicates, progress);
   }
 

@@ -220,8 +220,7 @@ class MigrateTest extends IndexBuilds {
             }
           });
       TableSpec longer = TableSpec.bytes("longer", 30);
-      db.migrate(
-          old, longer, RowTable::bytes, (k, v, to) -> to.add(bytes("x" + new String(k)), v));
+      db.migrate(old, longer, RowTable::bytes, (k, v, to) -> to.add(bytes("x" + new String(k)), v));
       Table<byte[], byte[]> fresh = db.table(longer).bytes();
       db.run(
           tx -> {
@@ -391,8 +390,7 @@ class MigrateTest extends IndexBuilds {
       for (boolean writes : new boolean[] {false, true}) {
         Stop stop = new Stop();
         Builder builder = stop.start(people(db, stop, 200));
-        try (Transaction open =
-            db.begin(writes ? TxOptions.defaults() : TxOptions.forReading())) {
+        try (Transaction open = db.begin(writes ? TxOptions.defaults() : TxOptions.forReading())) {
           assertTrue(other.exists(open, new byte[1]));
           if (writes) {
             other.put(open, new byte[1], new byte[2]);
@@ -458,8 +456,7 @@ class MigrateTest extends IndexBuilds {
   /** Expired records are not copied; the new table has its own expiry. */
   @Test
   void expiry() {
-    try (Database db =
-        Database.inMemory(MEMORY.expiry(e -> e.sweepInterval(Duration.ZERO)))) {
+    try (Database db = Database.inMemory(MEMORY.expiry(e -> e.sweepInterval(Duration.ZERO)))) {
       ObjectSpec<Integer, Lease> spec =
           ObjectSpec.of("leases", Integer.class, Lease.class).expireAfter("until", Duration.ZERO);
       Table<Integer, Lease> old = db.table(spec);
@@ -563,8 +560,7 @@ class MigrateTest extends IndexBuilds {
             }
             to.add(bytes(o.email), bytes(o.city));
           });
-      assertArrayEquals(
-          bytes("city0"), db.read(tx -> early[0].bytes().get(tx, bytes(mail(0)))));
+      assertArrayEquals(bytes("city0"), db.read(tx -> early[0].bytes().get(tx, bytes(mail(0)))));
       refused("was migrated", () -> db.migrate(old, PEOPLE, MigrateTest::people));
     }
     try (Database db = open(disk, SMALL.readOnly(true))) {
@@ -572,8 +568,7 @@ class MigrateTest extends IndexBuilds {
       refused(
           "read-only",
           () ->
-              db.migrate(
-                  b, TableSpec.bytes("c", 30), RowTable::bytes, (k, v, to) -> to.add(k, v)));
+              db.migrate(b, TableSpec.bytes("c", 30), RowTable::bytes, (k, v, to) -> to.add(k, v)));
     }
   }
 

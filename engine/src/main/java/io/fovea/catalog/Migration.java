@@ -312,7 +312,7 @@ public final class Migration {
     if (n < 0 || RecordExpiry.isHidden(sc, t, core, key, 0, len)) {
       return NONE;
     }
-    made(records).map(TreeWalk.bytes(key, 0, len), TreeWalk.bytes(record, 0, n));
+    made(records).map(Mem.bytes(key, 0, len), Mem.bytes(record, 0, n));
     return n;
   }
 
@@ -343,7 +343,7 @@ public final class Migration {
         t.put(mapped, key, 0, len, newKey, 0, newKeyLength);
       }
     } catch (DuplicateKeyException e) {
-      conflict = new Conflict(TreeWalk.bytes(key, 0, len), taken(t, e), e);
+      conflict = new Conflict(Mem.bytes(key, 0, len), taken(t, e), e);
       if (had >= 0) {
         remove(sc, t, key, len, had);
       }
@@ -373,7 +373,7 @@ public final class Migration {
     byte[] key = e.key();
     Mem.putBytes(entry, 0, key, 0, key.length);
     int n = t.get(index.tree, entry, 0, key.length, entry, 0, (int) entry.byteSize());
-    return TreeWalk.bytes(entry, 0, index.hints.keyLength(n));
+    return Mem.bytes(entry, 0, index.hints.keyLength(n));
   }
 
   // ------------------------------------------------------------------------------------- passes
@@ -491,7 +491,7 @@ public final class Migration {
 
   private boolean isMapped(Tx t, int len, byte[] to) {
     int n = t.get(made(map), next, 0, len, before, 0, (int) before.byteSize());
-    return n >= 0 && Arrays.equals(TreeWalk.bytes(before, 0, n), to);
+    return n >= 0 && Arrays.equals(Mem.bytes(before, 0, n), to);
   }
 
   /** Returns the key of the old record whose new key is the given one; null if there is none. */
@@ -500,8 +500,8 @@ public final class Migration {
     TreeWalk.forEach(
         made(map),
         (k, kOff, kLen, v, vOff, vLen) -> {
-          if (vLen == key.length && Arrays.equals(TreeWalk.bytes(v, vOff, vLen), key)) {
-            found[0] = TreeWalk.bytes(k, kOff, kLen);
+          if (vLen == key.length && Arrays.equals(Mem.bytes(v, vOff, vLen), key)) {
+            found[0] = Mem.bytes(k, kOff, kLen);
           }
         });
     return found[0];
