@@ -289,7 +289,7 @@ final class BTreeNode {
     return leaf ? LEAF_SLOTS + (count << LEAF_SHIFT) : INNER_SLOTS + (count + 1 << INNER_SHIFT);
   }
 
-  /** Returns the most entries a page can hold; torn counts are clamped to it. */
+  /** Returns the maximum number of entries of a page; torn counts are clamped to it. */
   static int leafCountMax(int pageSize) {
     return pageSize - LEAF_SLOTS >>> LEAF_SHIFT;
   }
