@@ -9,7 +9,7 @@ import io.fovea.buffer.BufferPool;
  * <ul>
  *   <li>If nothing was changed, the latches are released and the versions do not move.
  *   <li>A page that may be half changed can be neither used nor written: the pool stops ({@link
- *       io.fovea.buffer.PoolStop#stopAndRelease}) before the latch is released. Reopening the
+ *       io.fovea.buffer.BufferPool#stopAndRelease}) before the latch is released. Reopening the
  *       database recovers the page from the log.
  * </ul>
  */
@@ -43,7 +43,7 @@ final class LatchErrorGuard {
   /** Releases one of several pages; throws nothing. */
   static void release(BufferPool pool, int frame, boolean changed, Throwable thrown) {
     if (changed) {
-      pool.poolStop().stopAndRelease(frame, thrown);
+      pool.stopAndRelease(frame, thrown);
     } else {
       pool.releaseExclusiveUnchanged(frame);
     }

@@ -6,7 +6,6 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -73,9 +72,10 @@ public final class LeafScan {
 
   private int from;
   private int to;
-  private int[] passedFrames = new int[8];
-  private long[] passedVersions = new long[8];
-  private int passed;
+
+  /** The leaves before the current one that {@link #stillValid} covers. */
+  private final LeafVersions passed = new LeafVersions();
+
   private long pageLsn;
 
   /** Receives each copied leaf; may be null. */
@@ -114,7 +114,7 @@ public final class LeafScan {
     fresh = true;
     end = false;
     boundaryAt = -1;
-    passed = 0;
+    passed.clear();
     from = 0;
     to = 0;
     pageLsn = 0;
@@ -181,7 +181,7 @@ public final class LeafScan {
     if (more) {
       if (from < to) {
         startAfterLast();
-        passed = 0;
+        passed.clear();
       }
       if (end) {
         from = 0;
@@ -231,7 +231,7 @@ public final class LeafScan {
     fresh = true;
     end = false;
     boundaryAt = -1;
-    passed = 0;
+    passed.clear();
     from = 0;
     to = 0;
     return load();
@@ -249,16 +249,9 @@ public final class LeafScan {
 
   /** Adds the leaf to those that {@link #stillValid} covers. */
   private void addPassed() {
-    if (descending) {
-      return;
+    if (!descending) {
+      passed.add(leaf.frame, leaf.version);
     }
-    if (passed == passedFrames.length) {
-      passedFrames = Arrays.copyOf(passedFrames, 2 * passed);
-      passedVersions = Arrays.copyOf(passedVersions, 2 * passed);
-    }
-    passedFrames[passed] = leaf.frame;
-    passedVersions[passed] = leaf.version;
-    passed++;
   }
 
   private void find(BTree t, int attempt) {
@@ -383,12 +376,7 @@ public final class LeafScan {
   /** Returns whether the leaves are unchanged since they were copied; see the class comment. */
   public boolean stillValid() {
     BTree t = tree();
-    for (int i = 0; i < passed; i++) {
-      if (!t.pool().validate(passedFrames[i], passedVersions[i])) {
-        return false;
-      }
-    }
-    return t.valid(leaf);
+    return passed.unchanged(t.pool()) && t.valid(leaf);
   }
 
   // ------------------------------------------------------------------------------------ contents

@@ -4,17 +4,17 @@ import io.fovea.buffer.BufferPool;
 import java.util.Arrays;
 
 /**
- * The leaves that scans have copied, with their versions, to check later that all are unchanged.
+ * Leaves that were read, with their versions, to check later that all are unchanged.
  *
  * <p>A frame's version moves with every change under its exclusive latch, so an equal version means
  * that the frame held the same page with the same bytes throughout. The reverse is not true: a leaf
  * that was moved, or evicted and loaded again, has another version.
  *
- * <p>Used by one thread. Grows with each leaf that a scan copies while the list is set by {@link
+ * <p>Used by one thread. A scan adds each leaf that it copies to the list that is set by {@link
  * LeafScan#collectVersions}.
  */
 public final class LeafVersions {
-  private static final int INITIAL = 64;
+  private static final int INITIAL = 16;
   private static final int KEPT = 1 << 11;
 
   private int[] frames = new int[INITIAL];

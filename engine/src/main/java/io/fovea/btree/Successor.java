@@ -3,7 +3,6 @@ package io.fovea.btree;
 import io.fovea.buffer.BufferPool;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 
 /**
  * Finds the next key above a key.
@@ -97,10 +96,11 @@ final class Successor {
       Position q = scratch.parent;
       q.copyFrom(p);
       q.pageAccesses = 0;
-      int passed = 0;
+      LeafVersions passed = scratch.passed;
+      passed.clear();
       for (; ; ) {
-        passed = addPassed(scratch, passed, q);
-        long hint = boundary(descent, q, passed == 1, scratch.key);
+        passed.add(q.frame, q.version);
+        long hint = boundary(descent, q, passed.size() == 1, scratch.key);
         if (hint < 0) {
           return AGAIN;
         }
@@ -109,11 +109,11 @@ final class Successor {
         if (found != NEXT_LEAF) {
           p.pageAccesses += q.pageAccesses;
           // Only the passed leaves: step() validated the last leaf after it was read.
-          if (found == AGAIN || !unchanged(descent, scratch, passed)) {
+          if (found == AGAIN || !passed.unchanged(descent.pool())) {
             return AGAIN;
           }
           p.copyFrom(q);
-          if (passed > 1) {
+          if (passed.size() > 1) {
             p.gapFrame = -1;
           }
           return found;
@@ -122,25 +122,6 @@ final class Successor {
     } finally {
       scratches.release(scratch);
     }
-  }
-
-  private static int addPassed(TreeScratch scratch, int passed, Position q) {
-    if (passed == scratch.passedFrames.length) {
-      scratch.passedFrames = Arrays.copyOf(scratch.passedFrames, 2 * passed);
-      scratch.passedVersions = Arrays.copyOf(scratch.passedVersions, 2 * passed);
-    }
-    scratch.passedFrames[passed] = q.frame;
-    scratch.passedVersions[passed] = q.version;
-    return passed + 1;
-  }
-
-  private static boolean unchanged(Descent descent, TreeScratch scratch, int passed) {
-    for (int i = 0; i < passed; i++) {
-      if (!descent.pool().validate(scratch.passedFrames[i], scratch.passedVersions[i])) {
-        return false;
-      }
-    }
-    return true;
   }
 
   /**

@@ -32,9 +32,7 @@ final class TreeScratch {
   final Position parent = new Position();
 
   /** Passed leaves without a key, with their versions: see {@link Successor}. */
-  int[] passedFrames = new int[8];
-
-  long[] passedVersions = new long[8];
+  final LeafVersions passed = new LeafVersions();
 
   private TreeScratch(int pageSize, Blocks memory) {
     page = memory.take(pageSize + BTreeNode.SLACK);

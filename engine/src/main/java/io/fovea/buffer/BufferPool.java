@@ -87,7 +87,6 @@ public final class BufferPool implements AutoCloseable {
   private final PageReservations pageReservations;
   private final PoolCheckpoint checkpoint;
   private final PoolRecovery recovery;
-  private final PoolStop stop;
   private final Blocks memory = new Blocks("working memory of trees");
   private final Pretoucher pretouch;
 
@@ -147,7 +146,6 @@ public final class BufferPool implements AutoCloseable {
       PoolSpace space = new PoolSpace(frames, loader, allocator, resolver, writeBack);
       checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync, space);
       recovery = new PoolRecovery(frames, allocator, loader, resolver);
-      stop = new PoolStop(frames);
       pretouch = new Pretoucher(frames, config.pretouch());
       pretouch.runOrStop(() -> writer.start("fovea-writer"));
       done = true;
@@ -214,7 +212,7 @@ public final class BufferPool implements AutoCloseable {
 
   /** Returns the operations for stopping the pool after an error. */
   public PoolStop poolStop() {
-    return stop;
+    return frames.poolStop;
   }
 
   /** Returns working memory for changes of pages, which is released when the pool is closed. */
@@ -485,6 +483,19 @@ public final class BufferPool implements AutoCloseable {
    */
   public void releaseExclusiveUnchanged(int frame) {
     Latch.releaseExclusiveUnchanged(headers, frame);
+  }
+
+  /**
+   * Stops the pool, then releases the exclusive latch of a page that may be half changed, so that
+   * no thread reads it first. The page is never written: it gets an LSN that no log reaches.
+   *
+   * @param frame the page's frame, exclusively latched; the latch is consumed
+   * @param cause the exception
+   */
+  public void stopAndRelease(int frame, Throwable cause) {
+    frames.poolStop.stop(cause);
+    markDirty(frame, 1, Long.MAX_VALUE);
+    Latch.releaseExclusive(headers, frame);
   }
 
   /** Releases a shared latch. */

@@ -120,7 +120,7 @@ final class FrameAllocator implements Residency.Reclaimer {
       int frame = claimAny(false);
       return taken(frame >= 0 ? frame : await());
     } catch (Error e) {
-      throw frames.stop(e); // a frame may stay claimed
+      throw frames.poolStop.stop(e); // a frame may stay claimed
     }
   }
 
@@ -189,7 +189,7 @@ final class FrameAllocator implements Residency.Reclaimer {
       writer.wake(true);
       return -1;
     } catch (Error e) {
-      throw frames.stop(e); // a frame may stay claimed
+      throw frames.poolStop.stop(e); // a frame may stay claimed
     }
   }
 

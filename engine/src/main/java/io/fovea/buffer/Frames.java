@@ -7,11 +7,9 @@ import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,7 +32,7 @@ final class Frames {
 
   private static final byte POISON_BYTE = (byte) 0xDB;
 
-  /** Sleeping rounds between two calls of {@link #setWaitCheck}: about ten milliseconds. */
+  /** Sleeping rounds between two calls of {@link PoolStop#checkWait}: about ten milliseconds. */
   private static final int WAIT_CHECK_ROUNDS = 64;
 
   final MemoryPlan plan;
@@ -71,10 +69,7 @@ final class Frames {
 
   final AtomicBoolean closed = new AtomicBoolean();
 
-  private final Stop stop = new Stop();
-
-  /** Called in long waits; throws if the wait must end. */
-  private volatile Runnable waitCheck = () -> {};
+  final PoolStop poolStop = new PoolStop();
 
   /** The device that pages come from, or null. */
   private final @Nullable BlockDevice device;
@@ -167,9 +162,9 @@ final class Frames {
     if (d != null) {
       d.reapReadRings();
     }
-    requireRunning();
+    poolStop.requireRunning();
     if (check) {
-      waitCheck.run();
+      poolStop.checkWait();
     }
   }
 
@@ -191,81 +186,6 @@ final class Frames {
       d.reapReadRings();
     }
     return Backoff.pause(round);
-  }
-
-  void setWaitCheck(Runnable check) {
-    waitCheck = check;
-  }
-
-  // ------------------------------------------------------------------------------------ the stop
-
-  void onStop(Consumer<Throwable> action) {
-    stop.action = action;
-  }
-
-  /**
-   * Stops the pool because an operation failed while a frame was half changed, or latched with no
-   * thread left to release it. All waiting threads get an exception.
-   *
-   * <p>When this returns, {@link #onStop} has run, whichever thread stopped the pool first: the
-   * caller then releases the latch of a page whose contents are invalid. So a thread that finds the
-   * pool stopped runs the action again, as the other thread may not have finished it. The first
-   * cause is kept, and passed to the action.
-   *
-   * @return the caller's own cause, to be thrown
-   */
-  <X extends Throwable> X stop(X cause) {
-    stop.because(cause);
-    return cause;
-  }
-
-  @Nullable Throwable stopped() {
-    return stop.cause;
-  }
-
-  void requireRunning() {
-    Throwable cause = stop.cause;
-    if (cause != null) {
-      throw new DatabaseClosedException(
-          "An operation failed while it changed pages, so the database stopped: " + cause + ".",
-          cause);
-    }
-  }
-
-  /**
-   * One word that changes once, from null to the first cause, by a compare-and-set. If that call
-   * fails because the stack is exhausted, a volatile store sets it: this may replace another
-   * thread's cause, but the pool has stopped in any case.
-   *
-   * <p>Thread-safe. {@code StopRaces} stress-tests it.
-   */
-  static final class Stop {
-    private static final VarHandle CAUSE;
-
-    static {
-      try {
-        CAUSE = MethodHandles.lookup().findVarHandle(Stop.class, "cause", Throwable.class);
-      } catch (ReflectiveOperationException e) {
-        throw new ExceptionInInitializerError(e);
-      }
-    }
-
-    volatile @Nullable Throwable cause;
-
-    volatile Consumer<Throwable> action = t -> {};
-
-    void because(Throwable why) {
-      Throwable first = why;
-      try {
-        Throwable before = (Throwable) CAUSE.compareAndExchange(this, (Throwable) null, why);
-        first = before == null ? why : before;
-      } finally {
-        if (cause == null) {
-          cause = why;
-        }
-        action.accept(first);
-      }
-    }
   }
 
   private static boolean areAssertionsEnabled() {
@@ -371,7 +291,7 @@ final class Frames {
       }
       free.add(frame);
     } catch (Error e) {
-      throw stop(e);
+      throw poolStop.stop(e);
     } finally {
       Latch.releaseExclusive(headers, frame);
     }
@@ -472,7 +392,7 @@ final class Frames {
       FrameHeader.setUsed(headers, frame, false);
       policy.left(frame);
     } catch (Error e) {
-      throw stop(e);
+      throw poolStop.stop(e);
     }
   }
 

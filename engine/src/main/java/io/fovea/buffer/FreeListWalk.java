@@ -526,7 +526,7 @@ final class FreeListWalk {
             link(log);
           }
         } catch (Error e) {
-          throw ready ? frames.stop(e) : e; // the links may not be those of the record
+          throw ready ? frames.poolStop.stop(e) : e; // the links may not be those of the record
         } finally {
           unlatch(made);
         }
@@ -607,7 +607,7 @@ final class FreeListWalk {
         }
       }
     } catch (Error e) {
-      throw frames.stop(e); // the list is broken
+      throw frames.poolStop.stop(e); // the list is broken
     }
   }
 

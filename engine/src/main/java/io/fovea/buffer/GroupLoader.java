@@ -303,7 +303,7 @@ final class GroupLoader {
         group.io.read(pid << frames.pageShift, frames.pages, frames.base(frame), frames.pageSize);
       } catch (Error e) {
         group.frames[i] = -1;
-        if (frames.stopped() == null) {
+        if (frames.poolStop.stopped() == null) {
           if (frames.pid(frame) != 0) {
             frames.drop(frame);
           }

@@ -134,7 +134,7 @@ final class Loader {
     try {
       resident = enter(bucket, pid, frame);
     } catch (Error e) {
-      if (frames.stopped() == null) {
+      if (frames.poolStop.stopped() == null) {
         frames.unclaim(frame); // it was not entered
       }
       throw e;
@@ -219,7 +219,7 @@ final class Loader {
         translator.unlock(bucket);
       }
     } catch (Error e) {
-      throw frames.stop(e);
+      throw frames.poolStop.stop(e);
     }
   }
 

@@ -257,7 +257,7 @@ final class PageAllocator {
   // --------------------------------------------------------------------------------- allocation
 
   int allocate(int treeId, int type, LogSession log) {
-    frames.requireRunning();
+    frames.poolStop.requireRunning();
     while (true) {
       if (log.reservedPages() <= 0 && unreservedPages() <= 0) {
         provide(1);
@@ -280,7 +280,7 @@ final class PageAllocator {
       init(frame, type, pid, treeId, 0, 0);
       return frame;
     } catch (Error e) {
-      throw frames.stop(e);
+      throw frames.poolStop.stop(e);
     }
   }
 
@@ -343,7 +343,7 @@ final class PageAllocator {
       frames.markDirty(frame, AllocatorRecord.recordStart(log));
       return frame;
     } catch (Error e) {
-      throw frames.stop(e); // a page that is neither free nor allocated
+      throw frames.poolStop.stop(e); // a page that is neither free nor allocated
     }
   }
 
@@ -397,7 +397,7 @@ final class PageAllocator {
       frames.markDirty(frame, AllocatorRecord.recordStart(log));
       return frame;
     } catch (Error e) {
-      throw frames.stop(e); // a page that is neither free nor allocated
+      throw frames.poolStop.stop(e); // a page that is neither free nor allocated
     }
   }
 
@@ -422,7 +422,7 @@ final class PageAllocator {
   /** An error may leave the numbers half changed; exceptions come from the reservation before. */
   private void stopAfter(Throwable e, boolean locked) {
     if (locked && e instanceof Error) {
-      frames.stop(e);
+      frames.poolStop.stop(e);
     }
   }
 
@@ -445,7 +445,7 @@ final class PageAllocator {
       pid = frames.pid(frame);
       free = PageHeader.type(pages, frames.base(frame)) == PageHeader.FREE;
     } catch (Error e) {
-      frames.stop(e); // a page that is in no tree, and not free
+      frames.poolStop.stop(e); // a page that is in no tree, and not free
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw e;
     }
@@ -487,7 +487,7 @@ final class PageAllocator {
       }
     } catch (RuntimeException | Error e) {
       if (e instanceof Error) {
-        frames.stop(e);
+        frames.poolStop.stop(e);
       }
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw e;
@@ -522,7 +522,7 @@ final class PageAllocator {
       }
     } catch (RuntimeException | Error e) {
       if (e instanceof Error) {
-        frames.stop(e);
+        frames.poolStop.stop(e);
       }
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw e;
@@ -539,7 +539,7 @@ final class PageAllocator {
       // A thread that wants the new head latches its page first, and so sees the link.
       link(frame, pid, next, AllocatorRecord.recordStart(log), AllocatorRecord.recordEnd(log));
     } catch (Error e) {
-      throw frames.stop(e); // a list whose head has no link
+      throw frames.poolStop.stop(e); // a list whose head has no link
     } finally {
       Latch.releaseExclusive(frames.headers, frame);
     }
@@ -625,7 +625,7 @@ final class PageAllocator {
       }
       return true;
     } catch (Error e) {
-      throw frames.stop(e);
+      throw frames.poolStop.stop(e);
     }
   }
 

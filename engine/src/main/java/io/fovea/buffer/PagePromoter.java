@@ -74,7 +74,7 @@ final class PagePromoter implements Translator.Promotion {
     try {
       return paused.get() != 0 ? frame : promoteNow(pid, frame, preferred);
     } catch (Error e) {
-      throw frames.stop(e); // a page may be half moved
+      throw frames.poolStop.stop(e); // a page may be half moved
     } finally {
       moveEnds();
     }

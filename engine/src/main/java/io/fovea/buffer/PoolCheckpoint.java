@@ -70,7 +70,7 @@ public final class PoolCheckpoint {
    *     changed pages
    */
   public void requireRunning() {
-    frames.requireRunning();
+    frames.poolStop.requireRunning();
   }
 
   /**

@@ -253,7 +253,7 @@ final class ResidencyBudget implements Residency {
       held.getAndDecrement();
       return ~frame;
     } catch (Error e) {
-      throw frames.stop(e); // a grant is lost, or a frame stays latched
+      throw frames.poolStop.stop(e); // a grant is lost, or a frame stays latched
     }
   }
 
@@ -332,7 +332,7 @@ final class ResidencyBudget implements Residency {
       drop(frame);
       held.getAndDecrement();
     } catch (Error e) {
-      throw frames.stop(e);
+      throw frames.poolStop.stop(e);
     } finally {
       unlatch(frame);
     }
@@ -367,7 +367,7 @@ final class ResidencyBudget implements Residency {
       }
       return one ? 0 : -1;
     } catch (Error e) {
-      throw frames.stop(e);
+      throw frames.poolStop.stop(e);
     } finally {
       unlatch(emptied);
     }
@@ -384,7 +384,7 @@ final class ResidencyBudget implements Residency {
       drop(emptied, memory);
       held.getAndAdd(-emptied.size());
     } catch (Error e) {
-      throw frames.stop(e);
+      throw frames.poolStop.stop(e);
     } finally {
       unlatch(emptied);
     }

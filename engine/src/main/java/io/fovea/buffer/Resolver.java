@@ -351,7 +351,7 @@ final class Resolver {
    */
   private void check(long pid) {
     requireOpen();
-    frames.requireRunning();
+    frames.poolStop.requireRunning();
     long end = allocator.limit();
     if (pid <= 0 || pid >= end) {
       throw new CorruptionException("a reference to a page that does not exist", pid, -1, end, pid);

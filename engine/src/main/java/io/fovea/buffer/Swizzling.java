@@ -411,24 +411,4 @@ public final class Swizzling {
     }
     return null;
   }
-
-  /**
-   * Checks that a page's parent names it, in an idle pool.
-   *
-   * @return what is wrong; null if nothing is
-   */
-  @Nullable String orphan(int frame) {
-    int parent = FrameHeader.parent(headers, frame) - 1;
-    if (!on || parent < 0) {
-      return null;
-    }
-    for (long at = base(parent) + PageRef.FIRST, end = isInner(parent) ? end(parent) : 0;
-        at <= end;
-        at += PageRef.STRIDE) {
-      if (PageRef.frame(Mem.getLong(pages, at)) == frame) {
-        return null;
-      }
-    }
-    return "the node in frame " + parent + " does not name frame " + frame + ", whose parent it is";
-  }
 }

@@ -39,18 +39,6 @@ public final class Devices {
   private Devices() {}
 
   /**
-   * Opens a file as a device, with the defaults; a missing file is created.
-   *
-   * @param path the file; not used for {@link Io#MEMORY}
-   * @param kind the kind of device
-   * @return the device, open
-   * @throws io.fovea.error.StorageException if the operating system refuses
-   */
-  public static BlockDevice open(Path path, Io kind) {
-    return open(path, DeviceConfig.defaults().kind(kind));
-  }
-
-  /**
    * Opens a file as a device. It does not lock the file: {@link FileLock} does.
    *
    * @param path the file; not used for {@link Io#MEMORY}

@@ -298,16 +298,6 @@ public final class IoBatch {
     return errors[i];
   }
 
-  /** Returns whether an entry failed. */
-  public boolean failed() {
-    for (int i = 0; i < size; i++) {
-      if (errors[i] != 0) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   /**
    * Returns the exception that {@link #throwIfFailed} would throw for an entry.
    *

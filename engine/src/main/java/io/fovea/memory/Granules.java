@@ -188,19 +188,6 @@ public final class Granules {
     return Math.min(result, 0);
   }
 
-  /**
-   * Releases the memory of granules. They must not be accessed, in any view, until they are
-   * populated again.
-   *
-   * @param first the first granule
-   * @param n the number of granules
-   */
-  public void punch(int first, int n) {
-    Objects.checkFromIndexSize(first, n, max);
-    // If the kernel refuses, the memory is kept until {@code close}.
-    files.punch(fd, (long) first * granuleBytes, (long) n * granuleBytes);
-  }
-
   /** Maps granules at an address that the caller owns. */
   long map(long address, int first, int n) {
     Objects.checkFromIndexSize(first, n, max);

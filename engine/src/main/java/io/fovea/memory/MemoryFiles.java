@@ -35,12 +35,6 @@ public interface MemoryFiles {
     return FileCalls.fallocate(fd, FileCalls.FALLOC_FL_KEEP_SIZE, off, len);
   }
 
-  /** Releases the memory of a part of a file; it reads as zeros. */
-  default int punch(int fd, long off, long len) {
-    return FileCalls.fallocate(
-        fd, FileCalls.FALLOC_FL_PUNCH_HOLE | FileCalls.FALLOC_FL_KEEP_SIZE, off, len);
-  }
-
   /** Maps a part of a file over existing mappings at an address. */
   default long map(long address, long len, int fd, long off) {
     return MemoryCalls.mmap(

@@ -5,7 +5,6 @@ import io.fovea.bindings.Libc;
 import io.fovea.bindings.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -126,25 +125,6 @@ public final class NativeRegion {
    */
   public MemorySegment segment() {
     return segment;
-  }
-
-  /**
-   * Allocates pages ahead of their use without changing their contents; other threads may use the
-   * range concurrently.
-   *
-   * @param off the offset of the range, in bytes
-   * @param len its length in bytes
-   * @return whether the kernel allocated them; if not, pages are allocated at their first use
-   */
-  public boolean populate(long off, long len) {
-    Objects.checkFromIndexSize(off, len, segment.byteSize());
-    if (region == null || len == 0) {
-      return false;
-    }
-    long from = off & -PAGE_BYTES;
-    long length = roundUp(off + len, PAGE_BYTES) - from;
-    return MemoryCalls.madvise(segment.address() + from, length, MemoryCalls.MADV_POPULATE_WRITE)
-        == 0;
   }
 
   /** Returns whether {@link #discard(long, long)} releases memory. */

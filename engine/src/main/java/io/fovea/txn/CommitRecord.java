@@ -154,14 +154,8 @@ public final class CommitRecord {
 
   // ---------------------------------------------------------------- headers
 
-  /** Writes the header of a COMMIT without counts. */
-  public static long header(
-      MemorySegment to, long at, long id, int ops, int adopted, int released) {
-    return header(to, at, id, ops, adopted, released, 0);
-  }
-
   /** Writes the header of a COMMIT; {@code counts} is the size of its counts, in bytes. */
-  static long header(
+  public static long header(
       MemorySegment to, long at, long id, int ops, int adopted, int released, int counts) {
     Mem.putLong(to, at, id);
     Mem.putInt(to, at + OPS, ops);

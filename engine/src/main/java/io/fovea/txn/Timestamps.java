@@ -105,14 +105,14 @@ public final class Timestamps {
 
   private static final int ATTEMPTS_PER_EPOCH = 8;
 
-  private final TimestampStore kind;
-  private final TimestampTable table;
-  private final ColdTimestamps coldTimestamps;
-  private final Epochs epochs;
+  final TimestampStore kind;
+  final TimestampTable table;
+  final ColdTimestamps coldTimestamps;
+  final Epochs epochs;
   private final Entries entries;
   private final SketchSizer sizer;
   private final AtomicBoolean sizing = new AtomicBoolean();
-  private final TimestampContext[] contexts;
+  final TimestampContext[] contexts;
   private final boolean byEpoch;
   private final boolean byReference;
   private final boolean immediate;
@@ -728,34 +728,6 @@ public final class Timestamps {
         epochs.now(),
         coldTimestamps.sketchBytes(),
         table.bytes() + coldTimestamps.bytes());
-  }
-
-  /** Returns where the timestamps of unused items are. */
-  public TimestampStore kind() {
-    return kind;
-  }
-
-  int columns() {
-    return coldTimestamps.sketch().columns();
-  }
-
-  /** For tests: buckets searched behind the items' own, in all contexts. */
-  long walked() {
-    long walked = 0;
-    for (TimestampContext c : contexts) {
-      walked += c.walked;
-    }
-    return walked;
-  }
-
-  /** For tests. */
-  Epochs epochs() {
-    return epochs;
-  }
-
-  /** For tests. */
-  TimestampTable table() {
-    return table;
   }
 
   /** Releases the memory. No transaction may begin; one that ends later reads zeros. */

@@ -259,14 +259,14 @@ class FreeListTest {
                 failure.set(e);
               }
             });
-    pool.frames.setWaitCheck(
+    pool.frames.poolStop.setWaitCheck(
         () -> {
           throw new IllegalStateException("its deadline has passed");
         });
     taker.start();
     Pools.await(
         "it has waited for a long time", () -> device.looks.get() >= 200 || !taker.isAlive());
-    pool.frames.setWaitCheck(() -> {});
+    pool.frames.poolStop.setWaitCheck(() -> {});
     pool.releaseShared(held);
     taker.join();
     assertNull(failure.get(), () -> "the page was lost: " + failure.get());

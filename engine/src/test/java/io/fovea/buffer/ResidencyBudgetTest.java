@@ -385,7 +385,7 @@ class ResidencyBudgetTest {
                 });
         assertSame(error, e);
         residencyBudget.between = step -> {};
-        assertSame(error, pool.frames.stopped());
+        assertSame(error, pool.frames.poolStop.stopped());
         for (long pid : new long[] {pids[9], pids[2], pids[3]}) {
           assertFalse(Latch.isExclusive(pool.frames.headers, (int) pid), "step " + at);
         }

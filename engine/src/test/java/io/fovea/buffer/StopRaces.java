@@ -27,23 +27,23 @@ public final class StopRaces {
   @Outcome(id = "2, 2, 2", expect = Expect.ACCEPTABLE, desc = "the second one came first")
   @Outcome(expect = Expect.FORBIDDEN, desc = "a cause was replaced, or is missing")
   public static class TwoStops {
-    private final Frames.Stop stop = new Frames.Stop();
+    private final PoolStop stop = new PoolStop();
 
     @Actor
     public void first(III_Result r) {
-      stop.because(FIRST);
-      r.r1 = number(stop.cause);
+      stop.stop(FIRST);
+      r.r1 = number(stop.stopped());
     }
 
     @Actor
     public void second(III_Result r) {
-      stop.because(SECOND);
-      r.r2 = number(stop.cause);
+      stop.stop(SECOND);
+      r.r2 = number(stop.stopped());
     }
 
     @Arbiter
     public void after(III_Result r) {
-      r.r3 = number(stop.cause);
+      r.r3 = number(stop.stopped());
     }
   }
 
@@ -54,28 +54,28 @@ public final class StopRaces {
   @Outcome(id = "2, 2", expect = Expect.ACCEPTABLE, desc = "the second one came first")
   @Outcome(expect = Expect.FORBIDDEN, desc = "the action gets a cause other than the first")
   public static class TwoActions {
-    private final Frames.Stop stop = new Frames.Stop();
+    private final PoolStop stop = new PoolStop();
     private int low = 3;
     private int high;
 
     public TwoActions() {
-      stop.action =
+      stop.onStop(
           cause -> {
             synchronized (this) {
               low = Math.min(low, number(cause));
               high = Math.max(high, number(cause));
             }
-          };
+          });
     }
 
     @Actor
     public void first() {
-      stop.because(FIRST);
+      stop.stop(FIRST);
     }
 
     @Actor
     public void second() {
-      stop.because(SECOND);
+      stop.stop(SECOND);
     }
 
     @Arbiter

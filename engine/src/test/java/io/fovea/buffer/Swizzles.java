@@ -1,5 +1,7 @@
 package io.fovea.buffer;
 
+import io.fovea.memory.Mem;
+
 /** The invariants of the references of an idle pool. */
 public final class Swizzles {
   private Swizzles() {}
@@ -18,7 +20,7 @@ public final class Swizzles {
       int swizzled = 0;
       for (int frame = 0; frame < frames.count; frame++) {
         require(frame, pool.swizzling().problem(frame));
-        require(frame, pool.swizzling().orphan(frame));
+        require(frame, orphan(frames, frame));
         boolean named = FrameHeader.parent(frames.headers, frame) != 0;
         swizzled += named ? 1 : 0;
         int type = PageHeader.type(frames.pages, frames.base(frame));
@@ -31,6 +33,24 @@ public final class Swizzles {
     } finally {
       pool.writeBack.end();
     }
+  }
+
+  /** Returns what is wrong if a page has a parent that does not name it; null if nothing is. */
+  private static String orphan(Frames frames, int frame) {
+    int parent = FrameHeader.parent(frames.headers, frame) - 1;
+    if (!frames.swizzling.on || parent < 0) {
+      return null;
+    }
+    long at = frames.base(parent);
+    int count =
+        frames.isInner(parent) ? Mem.getUnsignedShort(frames.pages, at + PageRef.COUNT) : -1;
+    for (int i = 0; i <= count; i++) {
+      long ref = Mem.getLong(frames.pages, at + PageRef.FIRST + (long) i * PageRef.STRIDE);
+      if (PageRef.frame(ref) == frame) {
+        return null;
+      }
+    }
+    return "the node in frame " + parent + " does not name frame " + frame + ", whose parent it is";
   }
 
   private static void require(int frame, String problem) {

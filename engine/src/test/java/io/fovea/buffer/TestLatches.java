@@ -69,6 +69,6 @@ public final class TestLatches {
 
   /** Stops a pool, like an operation that fails while it changes pages. */
   public static void stop(BufferPool pool, Error cause) {
-    pool.frames.stop(cause);
+    pool.frames.poolStop.stop(cause);
   }
 }

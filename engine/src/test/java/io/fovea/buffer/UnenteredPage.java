@@ -34,7 +34,7 @@ public final class UnenteredPage {
 
   /** Fails the allocation with an error, which stops the pool. */
   public void stop(Error cause) {
-    pool.frames.stop(cause);
+    pool.frames.poolStop.stop(cause);
   }
 
   /** The offset of the word in a page. */

@@ -39,11 +39,13 @@ class DevicesTest {
   void choosesTheRingIfAvailable() {
     boolean available = Uring.probe() instanceof Availability.Available;
     for (Io kind : new Io[] {Io.AUTO, Io.URING}) {
-      try (BlockDevice device = Devices.open(folder.resolve("file"), kind)) {
+      try (BlockDevice device =
+          Devices.open(folder.resolve("file"), DeviceConfig.defaults().kind(kind))) {
         assertTrue(device.kind().startsWith(available ? "uring" : "posix"), device.kind());
       }
     }
-    try (BlockDevice device = Devices.open(folder.resolve("file"), Io.POSIX)) {
+    try (BlockDevice device =
+        Devices.open(folder.resolve("file"), DeviceConfig.defaults().kind(Io.POSIX))) {
       assertTrue(device.kind().startsWith("posix"), device.kind());
     }
   }
@@ -83,7 +85,9 @@ class DevicesTest {
     assertEquals(Errno.ENOENT, e.errno());
     assertEquals("open", e.operation());
     assertTrue(e.getMessage().contains("ENOENT"), e.getMessage());
-    e = assertThrows(StorageException.class, () -> Devices.open(folder, kind));
+    e =
+        assertThrows(
+            StorageException.class, () -> Devices.open(folder, DeviceConfig.defaults().kind(kind)));
     assertEquals(Errno.EISDIR, e.errno());
   }
 

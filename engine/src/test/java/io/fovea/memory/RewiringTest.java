@@ -250,10 +250,6 @@ class RewiringTest {
     assertEquals(-Errno.ENOSPC, granules.populate(2, 2));
     files.stopRefusing();
     assertEquals(0, granules.populate(2, 2));
-    Mem.putLong(granules.view(), 3L * SIZE, 5);
-    granules.punch(3, 1);
-    assertEquals(0, granules.populate(3, 1));
-    assertEquals(0, Mem.getLong(granules.view(), 3L * SIZE), "other memory");
     // If populating is refused, accesses fill the page table of an area.
     RefusingFiles tables = new RefusingFiles(Call.POPULATE, 1);
     Granules others = Granules.make("fovea-tables", SIZE, 8, tables);

@@ -46,7 +46,7 @@ class CountsReplayTest {
 
   /** Returns a commit that adds one record of 100 bytes: zigzag 2, and 200 in two bytes. */
   private CommitCursor commit(int context) {
-    long at = CommitRecord.header(memory, 512, 0, 0, 0, 0);
+    long at = CommitRecord.header(memory, 512, 0, 0, 0, 0, 0);
     Mem.putInt(memory, at - 4, 5);
     byte[] deltas = {(byte) context, TREE, 2, (byte) 0xC8, 1};
     Mem.putBytes(memory, at, deltas, 0, deltas.length);

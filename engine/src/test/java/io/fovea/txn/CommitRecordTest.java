@@ -153,7 +153,7 @@ class CommitRecordTest {
     long at =
         part
             ? CommitRecord.partHeader(s, OFFSET, id, count)
-            : CommitRecord.header(s, OFFSET, id, count, adopted.length, released.length);
+            : CommitRecord.header(s, OFFSET, id, count, adopted.length, released.length, 0);
     before = 0;
     for (Op op : ops) {
       at = put(s, at, op, before);
@@ -288,7 +288,7 @@ class CommitRecordTest {
   void invalidCodesAreRefused() {
     for (int code = 0; code < 256; code++) {
       MemorySegment s = Arena.ofAuto().allocate(128);
-      long op = CommitRecord.header(s, 0, 0, 1, 0, 0);
+      long op = CommitRecord.header(s, 0, 0, 1, 0, 0, 0);
       long end = CommitRecord.delete(s, op, 3, TxFixture.bytes("k"), 0, 1);
       Mem.putByte(s, op + 1, (byte) code);
       int bytes = LeafCode.following(code);
@@ -322,10 +322,10 @@ class CommitRecordTest {
   @Test
   void aFalseCountAllocatesNothing() {
     MemorySegment s = Arena.ofAuto().allocate(64);
-    CommitRecord.header(s, 0, 0, -1, 0, 0);
+    CommitRecord.header(s, 0, 0, -1, 0, 0, 0);
     assertThrows(
         CorruptionException.class, () -> new CommitCursor().open(RecordType.COMMIT, s, 0, 64));
-    CommitRecord.header(s, 0, 0, 0, -1, -1);
+    CommitRecord.header(s, 0, 0, 0, -1, -1, 0);
     assertThrows(
         CorruptionException.class, () -> new CommitCursor().open(RecordType.COMMIT, s, 0, 64));
   }
@@ -335,7 +335,7 @@ class CommitRecordTest {
     SplittableRandom random = new SplittableRandom(7);
     MemorySegment s = Arena.ofAuto().allocate(1 << 20, 8);
     int count = 500;
-    long at = CommitRecord.header(s, 0, 0, count, 0, 0);
+    long at = CommitRecord.header(s, 0, 0, count, 0, 0, 0);
     for (int i = 0; i < count; i++) {
       at = put(s, at, random(random));
     }

@@ -381,7 +381,7 @@ class DurableCommitTest {
         long at = session.reserve(RecordType.COMMIT, body);
         CommitRecord.delete(
             session.buffer(),
-            CommitRecord.header(session.buffer(), at, 0, 1, 0, 0),
+            CommitRecord.header(session.buffer(), at, 0, 1, 0, 0, 0),
             t.treeId(),
             key,
             0,

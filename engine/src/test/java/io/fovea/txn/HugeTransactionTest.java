@@ -27,6 +27,10 @@ class HugeTransactionTest {
     stores.close();
   }
 
+  private static long walked(Timestamps t) {
+    return t.contexts[0].walked + t.contexts[1].walked;
+  }
+
   private static void touch(Timestamps t, long item) {
     t.enter(1);
     t.pin(1, item);
@@ -44,7 +48,7 @@ class HugeTransactionTest {
   })
   void laterMissesSearchFewBuckets(TimestampStore kind, Release release, double full) {
     Timestamps t = stores.make(2, kind, release, EXACT, BUDGET, 64, 64);
-    int slots = t.table().slots();
+    int slots = t.table.slots();
     SplittableRandom r = new SplittableRandom(1);
     long[] items = new long[(int) (slots * full)];
     t.enter(0);
@@ -55,26 +59,26 @@ class HugeTransactionTest {
     // Each is found again.
     for (int i = 0; i < items.length; i += 97) {
       int slot = t.pin(0, items[i]);
-      assertEquals(items[i], t.table().item(slot));
+      assertEquals(items[i], t.table.item(slot));
     }
     assertTrue(
-        t.walked() > 0, "the table was not full enough for entries to overflow into later buckets");
+        walked(t) > 0, "the table was not full enough for entries to overflow into later buckets");
     t.exit(0);
-    t.epochs().advance(t.epochs().now());
-    long before = t.walked();
+    t.epochs.advance(t.epochs.now());
+    long before = walked(t);
     for (int i = 0; i < MISSES; i++) {
       touch(t, r.nextLong() | 1);
     }
-    long first = t.walked() - before;
+    long first = walked(t) - before;
     assertTrue(
         first <= (long) WALK_MAX * MISSES,
         () -> MISSES + " misses have searched " + first + " buckets beyond their own");
     // Misses have released the overflowed entries, so the search gets shorter.
-    before = t.walked();
+    before = walked(t);
     for (int i = 0; i < MISSES; i++) {
       touch(t, r.nextLong() | 1);
     }
-    long second = t.walked() - before;
+    long second = walked(t) - before;
     assertTrue(
         second <= Math.max(first, MISSES / 10),
         () -> MISSES + " more misses have searched " + second + " buckets, after " + first);

@@ -51,19 +51,19 @@ final class PinRaces {
     synchronized long make() {
       long state = made++;
       Timestamps t = timestamps;
-      t.epochs().advance(t.epochs().now());
+      t.epochs.advance(t.epochs.now());
       t.enter(MAKER);
       int slot = t.pin(MAKER, item(state, 0));
       t.tryLock(slot);
       t.publish(slot, TidWord.rts(t.word(slot)) + 1000);
       t.exit(MAKER);
-      t.epochs().advance(t.epochs().now());
+      t.epochs.advance(t.epochs.now());
       t.enter(MAKER);
       for (int n = 1; n < SLOTS; n++) {
         t.pin(MAKER, item(state, n));
       }
       t.exit(MAKER);
-      t.epochs().advance(t.epochs().now());
+      t.epochs.advance(t.epochs.now());
       return state;
     }
   }
@@ -116,7 +116,7 @@ final class PinRaces {
     /** Pins other items for the same slot. */
     final void crowd(int ctx) {
       for (int round = 0; round < ROUNDS; round++) {
-        timestamps.epochs().advance(timestamps.epochs().now());
+        timestamps.epochs.advance(timestamps.epochs.now());
         timestamps.enter(ctx);
         timestamps.pin(ctx, Columns.item(state, 8 + round));
         timestamps.exit(ctx);

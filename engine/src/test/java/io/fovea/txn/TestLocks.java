@@ -11,7 +11,7 @@ public final class TestLocks {
       held.append(" contexts: ").append(engine.active());
     }
     Timestamps timestamps = engine.timestamps();
-    TimestampTable table = timestamps.table();
+    TimestampTable table = timestamps.table;
     for (int slot = 0; slot < table.slots(); slot++) {
       if (table.stampAcquire(slot) < 0 && TidWord.isLocked(table.word(slot))) {
         held.append(" item ").append(Long.toHexString(table.item(slot)));

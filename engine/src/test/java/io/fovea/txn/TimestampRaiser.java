@@ -23,7 +23,7 @@ public final class TimestampRaiser {
   }
 
   private static Runnable raise(TxEngine engine, SlotSet locked, LongUnaryOperator how) {
-    TimestampTable table = engine.timestamps().table();
+    TimestampTable table = engine.timestamps().table;
     int n = locked.size();
     int[] slots = new int[n];
     long[] before = new long[n];
@@ -42,7 +42,7 @@ public final class TimestampRaiser {
 
   /** Raises some of the unlocked entries, the rts alone or both; returns their number. */
   public static int raiseUnlocked(TxEngine engine, SplittableRandom random) {
-    TimestampTable table = engine.timestamps().table();
+    TimestampTable table = engine.timestamps().table;
     int raised = 0;
     for (int slot = 0; slot < table.slots(); slot++) {
       long word = table.word(slot);

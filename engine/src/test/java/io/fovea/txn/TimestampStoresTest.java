@@ -217,12 +217,14 @@ class TimestampStoresTest {
     }
     TimestampStats grown = t.stats();
     assertTrue(grown.resizes() > 0 && grown.suspectedFalseConflicts() > 0, grown.toString());
-    assertTrue(t.columns() > 8, t.columns() + " columns, " + grown);
+    assertTrue(
+        t.coldTimestamps.sketch().columns() > 8,
+        t.coldTimestamps.sketch().columns() + " columns, " + grown);
     for (int i = 0; i < 12 * SketchSizer.WINDOW; i++) {
       t.enter(0);
       t.exit(0);
     }
-    assertEquals(8, t.columns(), t.stats().toString());
+    assertEquals(8, t.coldTimestamps.sketch().columns(), t.stats().toString());
   }
 
   /** Storing and reloading an item does not allocate, whatever the kind. */

@@ -59,7 +59,7 @@ class TimestampsPropertiesTest {
     Model(Timestamps timestamps) {
       this.timestamps = timestamps;
       this.exact =
-          timestamps.kind() == TimestampStore.MEMORY || TimestampConfig.onDisk(timestamps.kind());
+          timestamps.kind == TimestampStore.MEMORY || TimestampConfig.onDisk(timestamps.kind);
     }
 
     int pin(int ctx, long item) {
