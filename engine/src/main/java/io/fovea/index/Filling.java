@@ -128,7 +128,7 @@ public final class Filling {
    *
    * @param entries not in the scratch memory of {@code context}, if the table has an expiry
    * @param keyLen negative if expired records were removed before
-   * @throws DuplicateKeyException if the entry belongs to a record that has not expired
+   * @throws DuplicateKeyException if the entry belongs to an unexpired record
    */
   private static boolean overwritesStale(
       StatementContext context,
