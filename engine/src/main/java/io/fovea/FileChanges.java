@@ -23,6 +23,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -64,12 +65,7 @@ public final class FileChanges implements AutoCloseable {
     this.file = file;
   }
 
-  /** Positions the reader. */
-  private interface Start {
-    void of(FollowedFile file);
-  }
-
-  private static FileChanges open(Path file, Start start) {
+  private static FileChanges open(Path file, Consumer<FollowedFile> start) {
     return begin(FollowedFile.open(Objects.requireNonNull(file, "file")), start);
   }
 
@@ -78,10 +74,11 @@ public final class FileChanges implements AutoCloseable {
     return begin(opened, f -> f.from(from.point()));
   }
 
-  private static FileChanges begin(FollowedFile opened, Start start) {
+  /** Positions the reader, and closes it after a failure. */
+  private static FileChanges begin(FollowedFile opened, Consumer<FollowedFile> start) {
     boolean done = false;
     try {
-      start.of(opened);
+      start.accept(opened);
       done = true;
       return new FileChanges(opened);
     } finally {

@@ -692,12 +692,7 @@ public final class Index<I, K, V> {
       int limit) {
     Page.Token.checkLimit(limit);
     try (Cursor<K, V> c = open(tx, interval, order)) {
-      return Page.read(
-          limit,
-          after == null ? c.next() : c.seekAfter(Page.Token.key(table, core, order, after)),
-          () -> Map.entry(c.key(), c.value()),
-          () -> Page.Token.of(table, core, order, c.position()),
-          c::next);
+      return Page.read(c, table, core, order, after, limit);
     }
   }
 

@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
@@ -52,6 +53,22 @@ public record Page<T>(List<T> items, @Nullable String next) {
   /** {@return whether there was a next page when this one was read} */
   public boolean hasNext() {
     return next != null;
+  }
+
+  /** Reads the next page of a scan; see {@link Table#page} for the parameters. */
+  static <K, V> Page<Map.Entry<K, V>> read(
+      Cursor<K, V> c,
+      TableCore table,
+      @Nullable IndexCore index,
+      ScanOrder order,
+      @Nullable String after,
+      int limit) {
+    return read(
+        limit,
+        after == null ? c.next() : c.seekAfter(Token.key(table, index, order, after)),
+        () -> Map.entry(c.key(), c.value()),
+        () -> Token.of(table, index, order, c.position()),
+        c::next);
   }
 
   /**

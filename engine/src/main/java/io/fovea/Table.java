@@ -668,14 +668,7 @@ public abstract sealed class Table<K, V> permits ByteTable, EncodedTable, CodedR
       int limit) {
     Page.Token.checkLimit(limit);
     try (Cursor<K, V> c = scan(tx, from, to, order)) {
-      return Page.read(
-          limit,
-          after == null
-              ? c.next()
-              : c.seekAfter(Page.Token.key(table().core(), null, order, after)),
-          () -> Map.entry(c.key(), c.value()),
-          () -> Page.Token.of(table().core(), null, order, c.position()),
-          c::next);
+      return Page.read(c, table().core(), null, order, after, limit);
     }
   }
 

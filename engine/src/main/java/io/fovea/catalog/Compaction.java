@@ -270,11 +270,16 @@ public final class Compaction {
         continue;
       }
       long done = changes.locked(what, () -> isLive(tree) ? piece(nodes, pages) : 0L);
-      moved += done;
-      space().moved(done);
-      progress.accept(state());
-      throttle(bytesPerSecond, what);
+      moved(done, what, bytesPerSecond, progress);
     }
+  }
+
+  /** Counts and reports moved pages, and waits as the limit requires. */
+  private void moved(long done, String what, long bytesPerSecond, Consumer<State> progress) {
+    moved += done;
+    space().moved(done);
+    progress.accept(state());
+    throttle(bytesPerSecond, what);
   }
 
   /** Raises low free pages to the top of the list; returns 0 if other threads took them. */
@@ -408,10 +413,7 @@ public final class Compaction {
             changes.locked(
                 what, () -> isLive(tree) ? longs.piece(tree, walk, low(), max, session()) : 0L);
         left -= done;
-        moved += done;
-        space().moved(done);
-        progress.accept(state());
-        throttle(bytesPerSecond, what);
+        moved(done, what, bytesPerSecond, progress);
       }
       return true;
     } finally {
@@ -433,10 +435,7 @@ public final class Compaction {
       raise(high, what, progress);
       long done = changes.locked(what, () -> roots.piece(low(), max, session()));
       failures = done > 0 ? 0 : failures + 1;
-      moved += done;
-      space().moved(done);
-      progress.accept(state());
-      throttle(bytesPerSecond, what);
+      moved(done, what, bytesPerSecond, progress);
     }
   }
 

@@ -1,6 +1,7 @@
 package io.fovea.index;
 
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
@@ -125,7 +126,9 @@ public final class Filling {
    * Resolves an entry of a unique index that belongs to another record. Returns whether to
    * overwrite it for this record; returns false if this record had expired and was removed.
    *
-   * @param entries not in the scratch memory of {@code context}
+   * @param entries not in the scratch memory of {@code context}, if the table has an expiry
+   * @param keyLen negative if expired records were removed before
+   * @throws DuplicateKeyException if the entry belongs to an unexpired record
    */
   private static boolean overwritesStale(
       StatementContext context,
@@ -145,7 +148,7 @@ public final class Filling {
       if (!has(context, t, core, index, entries, at, len, other, otherLen)) {
         return true;
       }
-      if (core.expiry() != null) {
+      if (core.expiry() != null && keyLen >= 0) {
         if (RecordExpiry.removeHidden(context, t, core, key, 0, keyLen)) {
           return false;
         }
@@ -176,16 +179,7 @@ public final class Filling {
     if (index.exact) {
       throw IndexMaintenance.duplicate(core, index, entries, at, len, false);
     }
-    int capacity = core.keyBytesMax + index.hints.bytes();
-    MemorySegment other = context.take(capacity);
-    try {
-      int n = t.get(index.tree, entries, at, len, other, 0, capacity);
-      if (has(context, t, core, index, entries, at, len, other, index.hints.keyLength(n))) {
-        throw IndexMaintenance.duplicate(core, index, entries, at, len, true);
-      }
-    } finally {
-      context.releaseBlock(other);
-    }
+    overwritesStale(context, t, core, index, entries, at, len, Blocks.NONE, -1);
   }
 
   /**

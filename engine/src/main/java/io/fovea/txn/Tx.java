@@ -134,7 +134,7 @@ public final class Tx {
     return life.abort(cause, message);
   }
 
-  /** Returns the cause of the first abort of a transaction that has not ended, or null. */
+  /** Returns the cause of the first abort of a transaction still active, or null. */
   public @Nullable AbortCause abortCause(long generation) {
     return epoch == generation ? life.rollbackOnly : null;
   }
