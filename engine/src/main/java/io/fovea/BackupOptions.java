@@ -35,7 +35,10 @@ public final class BackupOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public BackupOptions bytesPerSecond(long bytes) {
-    Options.check(bytes >= 0, "BackupOptions.bytesPerSecond is 0 or more", bytes);
+    if (bytes < 0) {
+      throw new IllegalArgumentException(
+          "BackupOptions.bytesPerSecond is 0 or more, not " + bytes + ".");
+    }
     return new BackupOptions(bytes, since);
   }
 

@@ -28,10 +28,10 @@ public final class Batch {
   private int size;
 
   Batch(RowTable table, int capacity) {
-    Options.check(
-        capacity >= 1 && capacity <= CAPACITY_MAX,
-        "A batch takes 1 to " + CAPACITY_MAX + " keys",
-        capacity);
+    if (capacity < 1 || capacity > CAPACITY_MAX) {
+      throw new IllegalArgumentException(
+          "A batch takes 1 to " + CAPACITY_MAX + " keys, not " + capacity + ".");
+    }
     this.table = table;
     this.keys = new Key[capacity];
     this.rows = new Row[capacity];

@@ -14,7 +14,6 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
-import java.util.function.BiConsumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -281,22 +280,24 @@ final class ByteTable extends Table<byte[], byte[]> {
   @Override
   public <X extends Exception> LoadReport load(
       LoadOptions options, LoadSource<? super TableLoad<byte[], byte[]>, X> source) throws X {
-    return this.<byte[], byte[], X>load(
+    return load(
         options,
         source,
         stored ->
-            (key, value) -> {
-              Objects.requireNonNull(key, "key");
-              Objects.requireNonNull(value, "value");
-              stored.add(MemorySegment.ofArray(key), MemorySegment.ofArray(value));
-            });
+            new TableLoad<>(
+                (key, value) -> {
+                  Objects.requireNonNull(key, "key");
+                  Objects.requireNonNull(value, "value");
+                  stored.add(MemorySegment.ofArray(key), MemorySegment.ofArray(value));
+                },
+                stored));
   }
 
   /** Loads records that are converted to byte strings. */
   <K, V, X extends Exception> LoadReport load(
       LoadOptions options,
       LoadSource<? super TableLoad<K, V>, X> source,
-      Function<StoredLoad, BiConsumer<K, V>> receiver)
+      Function<StoredLoad, TableLoad<K, V>> taker)
       throws X {
     Objects.requireNonNull(source, "source");
     return LoadReport.of(
@@ -307,7 +308,7 @@ final class ByteTable extends Table<byte[], byte[]> {
                 options.settings(),
                 sink -> {
                   try (StoredLoad stored = new StoredLoad(core, sink)) {
-                    source.run(new TableLoad<>(receiver.apply(stored), stored));
+                    source.run(taker.apply(stored));
                   }
                 }));
   }

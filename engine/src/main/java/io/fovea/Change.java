@@ -188,7 +188,7 @@ public final class Change {
     Objects.requireNonNull(table, "table");
     try (Arena arena = Arena.ofConfined()) {
       Key key = table.key();
-      key.load(Mem.copyOf(stored, arena), 0, stored.length);
+      key.load(toSegment(arena, stored), 0, stored.length);
       return key;
     }
   }
@@ -205,7 +205,7 @@ public final class Change {
       Mem.putBytes(row.segment(), row.base(), stored, 0, stored.length);
     } else {
       try (Arena arena = Arena.ofConfined()) {
-        MemorySegment old = Mem.copyOf(stored, arena);
+        MemorySegment old = toSegment(arena, stored);
         int form = core.old.upgrade(stored.length, old, 0, row.segment(), row.base());
         if (form == LegacyRowReader.UNKNOWN) {
           throw core.wrongSize(-1, stored.length);
@@ -214,6 +214,12 @@ public final class Change {
     }
     row.filled();
     return row;
+  }
+
+  private static MemorySegment toSegment(Arena arena, byte[] bytes) {
+    MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
+    Mem.putBytes(s, 0, bytes, 0, bytes.length);
+    return s;
   }
 
   @Override

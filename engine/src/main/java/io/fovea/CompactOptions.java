@@ -74,7 +74,10 @@ public final class CompactOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public CompactOptions bytesPerSecond(long bytes) {
-    Options.check(bytes >= 0, "CompactOptions.bytesPerSecond is 0 or more", bytes);
+    if (bytes < 0) {
+      throw new IllegalArgumentException(
+          "CompactOptions.bytesPerSecond is 0 or more, not " + bytes + ".");
+    }
     return new CompactOptions(bytes, movePages, punchHoles, progress);
   }
 

@@ -123,6 +123,7 @@ abstract sealed class EncodedTable<K, V> extends Table<K, V> permits CodedTable,
   @Override
   public final <X extends Exception> LoadReport load(
       LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X {
-    return bytes.<K, V, X>load(options, source, this::receiver);
+    return bytes.<K, V, X>load(
+        options, source, stored -> new TableLoad<>(receiver(stored), stored));
   }
 }

@@ -163,7 +163,10 @@ public final class ExperimentOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public ExperimentOptions subtreeDeleteThreshold(int leaves) {
-    Options.check(leaves >= 0, "ExperimentOptions.subtreeDeleteThreshold is 0 or more", leaves);
+    if (leaves < 0) {
+      throw new IllegalArgumentException(
+          "ExperimentOptions.subtreeDeleteThreshold is 0 or more, not " + leaves + ".");
+    }
     return with(v -> v.subtreeDeleteThreshold = leaves);
   }
 

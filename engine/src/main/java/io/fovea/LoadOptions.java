@@ -83,8 +83,10 @@ public final class LoadOptions {
    * @throws IllegalArgumentException if it is less
    */
   public LoadOptions memoryBytes(long bytes) {
-    Options.check(
-        bytes >= MEMORY_MIN, "LoadOptions.memoryBytes is " + MEMORY_MIN + " or more", bytes);
+    if (bytes < MEMORY_MIN) {
+      throw new IllegalArgumentException(
+          "LoadOptions.memoryBytes is " + MEMORY_MIN + " or more, not " + bytes + ".");
+    }
     return new LoadOptions(bytes, ascending, fill, duplicates, progress);
   }
 
@@ -120,8 +122,10 @@ public final class LoadOptions {
    * @throws IllegalArgumentException if it is outside that range
    */
   public LoadOptions fill(double share) {
-    Options.check(
-        share >= FILL_MIN && share <= 1, "LoadOptions.fill is from " + FILL_MIN + " to 1", share);
+    if (!(share >= FILL_MIN && share <= 1)) {
+      throw new IllegalArgumentException(
+          "LoadOptions.fill is from " + FILL_MIN + " to 1, not " + share + ".");
+    }
     return new LoadOptions(memoryBytes, ascending, share, duplicates, progress);
   }
 

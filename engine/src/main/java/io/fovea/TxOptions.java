@@ -85,7 +85,10 @@ public final class TxOptions {
    */
   public TxOptions timeout(Duration timeout) {
     Objects.requireNonNull(timeout, "timeout");
-    Options.check(!timeout.isNegative(), "TxOptions.timeout is zero or longer", timeout);
+    if (timeout.isNegative()) {
+      throw new IllegalArgumentException(
+          "TxOptions.timeout is zero or longer, not " + timeout + ".");
+    }
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
 
@@ -110,7 +113,10 @@ public final class TxOptions {
    * @throws IllegalArgumentException if it is negative
    */
   public TxOptions pessimisticAfterAborts(int aborts) {
-    Options.check(aborts >= 0, "TxOptions.pessimisticAfterAborts is 0 or more", aborts);
+    if (aborts < 0) {
+      throw new IllegalArgumentException(
+          "TxOptions.pessimisticAfterAborts is 0 or more, not " + aborts + ".");
+    }
     return new TxOptions(readOnly, timeout, aborts, attemptsMax, joining, name);
   }
 
@@ -132,7 +138,10 @@ public final class TxOptions {
    * @throws IllegalArgumentException if it is less than 1
    */
   public TxOptions attemptsMax(int attempts) {
-    Options.check(attempts >= 1, "TxOptions.attemptsMax is at least 1", attempts);
+    if (attempts < 1) {
+      throw new IllegalArgumentException(
+          "TxOptions.attemptsMax is at least 1, not " + attempts + ".");
+    }
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attempts, joining, name);
   }
 
