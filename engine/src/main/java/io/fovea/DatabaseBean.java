@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  * <p>The bean is named {@code io.fovea:type=Database,name="shop.fovea",id=...}, where the name is
  * the last element of {@link Database#name}. Its read-only attributes are the figures of {@link
  * DatabaseStats}, with dots in their names: {@code commits}, {@code log.bytes}, {@code
- * abortsByCause.VALIDATION}. Reading them takes microseconds and does not slow down transactions.
- * Closing the database removes the bean.
+ * abortsByCause.VALIDATION}, {@code bodies.transfer.runs}. Reading them takes microseconds and does
+ * not slow down transactions. Closing the database removes the bean.
  *
  * <p>Requires the module {@code java.management}. The first bean of a JVM starts its MBean server,
  * which takes a fraction of a second, so databases do not register themselves.

@@ -3,16 +3,16 @@ import { SECONDS } from './chart.js';
 import { error } from './dom.js';
 import { poll } from './main.js';
 
-// Samples of a reply of the last two minutes, one per second. They stay while other views are shown.
+// Requests figures each second, and keeps the replies of the last two minutes, also while other views are shown.
 export class Samples {
-  // commits returns the number of commits in a sample.
+  // The function commits returns the number of commits in a reply.
   constructor(path, commits) {
     this.path = path;
     this.commits = commits;
     this.all = [];
   }
 
-  // Calls render with the newest sample, then again each second until the view ends. Failures appear in the element problem.
+  // Calls render with each reply until the view ends. The element problem shows a failure.
   async show(signal, problem, render) {
     let asking = false; // one request at a time: samples are in order, and a slow process gets no queue
     const sample = async () => {
@@ -48,7 +48,7 @@ export class Samples {
     this.all = [...this.all, now].filter(s => now.millis - s.millis <= SECONDS * 1000);
   }
 
-  // Draws charts of what happened between two samples each: pairs of a chart and a function of its values.
+  // Draws charts, each given with a function of its values. A point is what happened between two samples.
   draw(charts, between) {
     const points = this.all.slice(1).map((s, i) => between(this.all[i], s));
     charts.forEach(([chart, of]) => chart.draw(points.map(p => ({ at: p.at, values: of(p) }))));
