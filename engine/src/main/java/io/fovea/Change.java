@@ -42,7 +42,8 @@ public final class Change {
     /** A table was created. Its records follow as separate changes. */
     CREATED,
     /**
-     * A table was loaded ({@link RowTable#load}): it contains records that are not delivered as
+     * A table was loaded ({@link RowTable#load}), or created by a migration ({@link
+     * Database#migrate(Table, ObjectSpec, Mapper)}): it contains records that are not delivered as
      * changes. To get them, read the table in a snapshot, and continue from the snapshot's
      * position.
      */

@@ -119,6 +119,13 @@ class CallsInABodyTest {
     all.add(Case.of("Catalog.renameTable", REFUSED, (db, t, b) -> db.renameTable("bytes", "x")));
     all.add(
         Case.of("Catalog.renameIndex", REFUSED, (db, t, b) -> db.renameIndex("old", "by_b", "x")));
+    TableSpec moved = TableSpec.bytes("moved", 20);
+    all.add(
+        Case.of(
+            "Catalog.migrate",
+            REFUSED,
+            (db, t, b) ->
+                db.migrate(b, moved, RowTable::bytes, (key, value, to) -> to.add(key, value))));
     all.add(Case.of("Catalog.sequence", WORKS, (db, t, b) -> db.sequence("s").next()));
     all.add(
         Case.of(

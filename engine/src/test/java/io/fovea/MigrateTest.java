@@ -164,7 +164,7 @@ class MigrateTest extends IndexBuilds {
       TableSpec.of("rows", KeySpec.of(FieldType.INT32, FieldType.INT64), D.build())
           .with(IndexSpec.unique("names", NAME));
 
-  /** Rows of variable length, to a table of the same name; some are left out. */
+  /** Rows of variable length, to a table of the same name; a group of them is left out. */
   @Test
   void rows() {
     try (Database db = Database.inMemory(MEMORY)) {

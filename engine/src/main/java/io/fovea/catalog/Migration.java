@@ -49,7 +49,7 @@ import org.jspecify.annotations.Nullable;
  * with it by means of the map, and removes the key from the tracker. Only this thread writes the
  * new table and the map, so <i>the new table always has exactly the records of the map</i>. A
  * record whose new key, or entry in a unique index, belongs to another one is left out and stays in
- * the tracker: the other record may have given up that key already, without being settled. {@link
+ * the tracker: the other record may have another key by now, and be in the tracker itself. {@link
  * #confirm} finds out.
  *
  * <p><b>Claim: when the tracker is empty, the new table has all records.</b> A record that has
@@ -104,7 +104,7 @@ public final class Migration {
   /** After this many bytes of records a piece ends. */
   private static final long PIECE_BYTES = 1 << 16;
 
-  /** After this many rounds that have not halved the number of keys, the table is frozen. */
+  /** The number of rounds with more than half the keys of the previous one, before the freeze. */
   private static final int SLOW_ROUNDS = 3;
 
   /** How long to wait for the quiescent point; transactions that use the table wait as well. */

@@ -37,6 +37,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -56,6 +57,9 @@ final class ApiCalls {
 
   /** An object with a component that an index can use. */
   public record Thing(@Id long id, String name) {}
+
+  /** What becomes of it when its table gets another key. */
+  public record Named(String name) {}
 
   static final int ACCOUNTS = 40;
   private static final int RECORDS = 300;
@@ -259,6 +263,21 @@ final class ApiCalls {
         on -> on.db.table(ObjectSpec.of("things", Long.class, Thing.class).index("n", "name")));
     CALLS.put("drop index", on -> on.db.dropIndex("expiring", "expires"));
     CALLS.put("rename index", on -> on.db.renameIndex("expiring", "expires", "ends"));
+    CALLS.put(
+        "migrate",
+        on ->
+            on.db.migrate(
+                on.bytes,
+                TableSpec.bytes("longer", 32),
+                RowTable::bytes,
+                (key, value, to) -> to.add(Arrays.copyOf(key, 9), value)));
+    CALLS.put(
+        "migrate objects",
+        on ->
+            on.db.migrate(
+                on.db.table(THINGS),
+                ObjectSpec.of("things", Integer.class, Named.class).index("n", "name"),
+                (id, thing, to) -> to.add(id.intValue(), new Named(thing.name()))));
     CALLS.put("drop expiry", on -> on.db.dropExpiry("expiring"));
     CALLS.put(
         "evolve table",

@@ -31,6 +31,7 @@ enum Feature {
   TABLE(2, 4, Catalogs::table),
   TABLE_TX(3, 8, Catalogs::inTransaction),
   EVOLVE(1, 2, Catalogs::evolve),
+  MIGRATE(4, 64, Migrants::step),
   LOAD(2, 2, Loads::load),
   LOAD_BESIDE(1, 2, Loads::beside),
   // Maintenance.

@@ -508,6 +508,7 @@ final class Life {
           digest.append(Lists.check(there, tx)).append(' ');
           digest.append(Longs.check(there, tx)).append(' ');
           digest.append(Ranges.check(there, tx));
+          Migrants.check(there, tx);
           return null;
         });
     return digest.toString();

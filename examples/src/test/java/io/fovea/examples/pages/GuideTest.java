@@ -396,6 +396,36 @@ class GuideTest {
     assertThrows(IncompatibleSchemaException.class, () -> db.table(before));
   }
 
+  record User(@Id long number, String email, String name) {}
+
+  record Subscriber(@Id String email, String name) {
+    static Subscriber of(User c) {
+      return new Subscriber(c.email, c.name);
+    }
+  }
+
+  private static final ObjectSpec<Long, User> USERS =
+      ObjectSpec.of("users", Long.class, User.class);
+  private static final ObjectSpec<String, Subscriber> SUBSCRIBERS =
+      ObjectSpec.of("subscribers", String.class, Subscriber.class);
+
+  @Test
+  void tablesGetNewKeys() {
+    Table<Long, User> users = db.table(USERS);
+    db.run(tx -> users.put(tx, new User(1, "ada@example.org", "Ada")));
+    // begin docs/guide/schema-changes.md
+    if (db.tables().contains("users")) {
+      db.migrate(
+          db.table(USERS),
+          SUBSCRIBERS,
+          (number, user, to) -> to.add(user.email(), Subscriber.of(user)));
+    }
+    Table<String, Subscriber> subscribers = db.table(SUBSCRIBERS);
+    // end
+    assertEquals("Ada", db.read(tx -> subscribers.get(tx, "ada@example.org")).name());
+    assertFalse(db.tables().contains("users"));
+  }
+
   @Test
   void classesEvolve() {
     Table<Long, PersonBefore> before =
