@@ -156,9 +156,9 @@ final class ObjectTable<K, V> extends Table<K, V> {
               + bytes.table().core().displayName()
               + " has version "
               + stored
-              + " and can't be read: "
+              + " and can't be read. "
               + e.getMessage()
-              + ". Use a converter that accepts the value.",
+              + " Use a converter that accepts the value.",
           e.getCause());
     }
   }
