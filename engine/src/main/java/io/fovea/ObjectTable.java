@@ -138,9 +138,9 @@ final class ObjectTable<K, V> extends EncodedTable<K, V> {
               + bytes.table().core().displayName()
               + " has version "
               + stored
-              + " and can't be read: "
+              + " and can't be read. "
               + e.getMessage()
-              + ". Use a converter that accepts the value.",
+              + " Use a converter that accepts the value.",
           e.getCause());
     }
   }

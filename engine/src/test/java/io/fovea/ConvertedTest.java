@@ -412,7 +412,7 @@ class ConvertedTest {
           assertThrows(InvalidUseException.class, () -> db.read(tx -> table.get(tx, 17L)));
       assertInstanceOf(NumberFormatException.class, e.getCause());
       assertEquals(
-          "The object with key 17 of table years has version 1 and can't be read: the converter"
+          "The object with key 17 of table years has version 1 and can't be read. The converter"
               + " of component After.year threw java.lang.NumberFormatException: For input string:"
               + " \"MCM\". Use a converter that accepts the value.",
           e.getMessage());

@@ -31,20 +31,22 @@ record Conversion(String component, Binding from, Function<Object, @Nullable Obj
       Object made = old == null ? null : apply(old);
       if (made != null && !boxed.isInstance(made)) {
         throw new ConversionFailedException(
-            "the converter of component "
+            "The converter of component "
                 + component
                 + " returned a "
                 + made.getClass().getName()
                 + " instead of a "
-                + type.getName(),
+                + type.getName()
+                + ".",
             null);
       }
       if (old != null && made == null && type.isPrimitive()) {
         throw new ConversionFailedException(
-            "the converter of component "
+            "The converter of component "
                 + component
                 + " returned null, but the component is of type "
-                + type,
+                + type
+                + ".",
             null);
       }
       return made == null ? none : made;
@@ -58,7 +60,7 @@ record Conversion(String component, Binding from, Function<Object, @Nullable Obj
       throw e;
     } catch (RuntimeException e) {
       throw new ConversionFailedException(
-          "the converter of component " + component + " threw " + e, e);
+          "The converter of component " + component + " threw " + e + ".", e);
     }
   }
 }

@@ -12,7 +12,7 @@ public final class ConversionFailedException extends RuntimeException {
   /**
    * Creates the exception.
    *
-   * @param message the component and what happened, without a period
+   * @param message the component, and what happened
    */
   ConversionFailedException(String message, @Nullable RuntimeException cause) {
     super(message, cause);
