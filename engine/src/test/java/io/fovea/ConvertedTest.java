@@ -710,6 +710,7 @@ class ConvertedTest {
   }
 
   @Test
+  @SuppressWarnings("try") // closed by the listener
   void aCloseEndsARewrite() {
     try (Database db = Database.inMemory(options())) {
       Table<Long, Before> old = db.table(before());

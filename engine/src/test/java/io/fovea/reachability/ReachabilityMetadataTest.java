@@ -30,6 +30,7 @@ class ReachabilityMetadataTest {
           "io.fovea.object.Bindings.accessor",
           "io.fovea.object.Bindings.collect",
           "io.fovea.object.Bindings.constructor",
+          "io.fovea.object.Bindings.function",
           "io.fovea.object.Bindings.record",
           "io.fovea.object.EnumBinding.constants",
           "io.fovea.object.ObjectCodec.id");

@@ -7,6 +7,7 @@ import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Table;
 import io.fovea.TypeCodecs;
+import io.fovea.schema.Converted;
 import io.fovea.schema.Id;
 import java.lang.invoke.MethodHandles;
 import java.math.BigDecimal;
@@ -26,6 +27,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Function;
 
 /** Runs every dynamic call of the engine: objects with all types of components, JMX, file dumps. */
 public final class Workload {
@@ -85,6 +87,15 @@ public final class Workload {
 
   record Named(@Id String name, int size) {}
 
+  record Changed(@Converted(from = int.class, by = Text.class) String text) {}
+
+  static final class Text implements Function<Integer, String> {
+    @Override
+    public String apply(Integer number) {
+      return number.toString();
+    }
+  }
+
   private static final TypeCodecs CODECS =
       TypeCodecs.of(Currency.class, String.class, Currency::getCurrencyCode, Currency::getInstance);
 
@@ -94,6 +105,8 @@ public final class Workload {
   public static void run(Path folder) throws Exception {
     ObjectSpec.of("all", Ordered.class, All.class, CODECS);
     ObjectSpec.of("all", Ordered.class, All.class, CODECS, MethodHandles.lookup());
+    ObjectSpec.of("changed", Long.class, Changed.class);
+    ObjectSpec.of("changed", Long.class, Changed.class, MethodHandles.lookup());
     Path file = folder.resolve("a.fovea");
     try (Database db = Database.open(file, Options.defaults().bufferBytes(4 << 20))) {
       Table<String, Named> table =
