@@ -119,8 +119,7 @@ class MigrateCrashTest extends IndexBuilds {
               }
             }
           } else {
-            try (Cursor<Integer, Old> c =
-                db.table(OLD).scan(tx, null, null, ScanOrder.ASCENDING)) {
+            try (Cursor<Integer, Old> c = db.table(OLD).scan(tx, null, null, ScanOrder.ASCENDING)) {
               while (c.next()) {
                 Old o = c.value();
                 all.put(o.number, new Person(o.email, o.number, o.text));
@@ -142,8 +141,7 @@ class MigrateCrashTest extends IndexBuilds {
   @EnumSource(names = {"SYNC", "ASYNC"})
   void powerFailsAnywhere(Durability durability) throws Exception {
     ObjectSpec<String, Person> to = durability == Durability.SYNC ? NEW : SAME_NAME;
-    Options options =
-        SMALL.durability(durability).log(log -> log.changeRetentionBytes(256 << 10));
+    Options options = SMALL.durability(durability).log(log -> log.changeRetentionBytes(256 << 10));
     SimDisk disk = new SimDisk(1);
     PowerCuts<Stage> cuts = new PowerCuts<>(disk, () -> stage);
     Database work = open(disk, options);

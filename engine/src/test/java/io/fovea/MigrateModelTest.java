@@ -53,8 +53,7 @@ class MigrateModelTest extends IndexBuilds {
   private static final Field CENTS2 = E.int64("cents");
   private static final Field CHANGES2 = E.int64("changes");
   private static final TableSpec NEW =
-      TableSpec.of("new", KeySpec.of(FieldType.INT64), E.build())
-          .with(IndexSpec.unique("ids", ID));
+      TableSpec.of("new", KeySpec.of(FieldType.INT64), E.build()).with(IndexSpec.unique("ids", ID));
 
   /** The acknowledged transfers, and the accounts that exist. */
   private static final class Told {
@@ -160,8 +159,7 @@ class MigrateModelTest extends IndexBuilds {
         tx -> {
           Row p = t.row();
           Row q = t.row();
-          done[0] =
-              x != y && t.get(tx, t.key().set(x), p) && t.getForUpdate(tx, t.key().set(y), q);
+          done[0] = x != y && t.get(tx, t.key().set(x), p) && t.getForUpdate(tx, t.key().set(y), q);
           if (!done[0]) {
             return;
           }

@@ -221,8 +221,7 @@ class MigrateTest extends IndexBuilds {
             }
           });
       TableSpec longer = TableSpec.bytes("longer", 30);
-      db.migrate(
-          old, longer, RowTable::bytes, (k, v, to) -> to.add(bytes("x" + new String(k)), v));
+      db.migrate(old, longer, RowTable::bytes, (k, v, to) -> to.add(bytes("x" + new String(k)), v));
       Table<byte[], byte[]> fresh = db.table(longer).bytes();
       db.run(
           tx -> {
@@ -422,8 +421,7 @@ class MigrateTest extends IndexBuilds {
         assertEquals(AbortCause.CATALOG, e.abortCause());
       }
       frozen.done(db);
-      assertTrue(
-          assertThrows(TransactionAbortedException.class, open[1]::commit).retryable());
+      assertTrue(assertThrows(TransactionAbortedException.class, open[1]::commit).retryable());
       verify(db);
     }
   }
@@ -498,8 +496,7 @@ class MigrateTest extends IndexBuilds {
   /** Expired records are not copied; the new table has its own expiry. */
   @Test
   void expiry() {
-    try (Database db =
-        Database.inMemory(MEMORY.expiry(e -> e.sweepInterval(Duration.ZERO)))) {
+    try (Database db = Database.inMemory(MEMORY.expiry(e -> e.sweepInterval(Duration.ZERO)))) {
       ObjectSpec<Integer, Lease> spec =
           ObjectSpec.of("leases", Integer.class, Lease.class).expireAfter("until", Duration.ZERO);
       Table<Integer, Lease> old = db.table(spec);
@@ -603,8 +600,7 @@ class MigrateTest extends IndexBuilds {
             }
             to.add(bytes(o.email), bytes(o.city));
           });
-      assertArrayEquals(
-          bytes("city0"), db.read(tx -> early[0].bytes().get(tx, bytes(mail(0)))));
+      assertArrayEquals(bytes("city0"), db.read(tx -> early[0].bytes().get(tx, bytes(mail(0)))));
       refused("was migrated", () -> db.migrate(old, PEOPLE, MigrateTest::people));
     }
     try (Database db = open(disk, SMALL.readOnly(true))) {
@@ -612,8 +608,7 @@ class MigrateTest extends IndexBuilds {
       refused(
           "read-only",
           () ->
-              db.migrate(
-                  b, TableSpec.bytes("c", 30), RowTable::bytes, (k, v, to) -> to.add(k, v)));
+              db.migrate(b, TableSpec.bytes("c", 30), RowTable::bytes, (k, v, to) -> to.add(k, v)));
     }
   }
 

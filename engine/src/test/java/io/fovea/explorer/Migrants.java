@@ -37,7 +37,8 @@ final class Migrants {
   private static final Layout LAYOUT = D.build();
 
   /** In each table, the unique field is the key of the other one. */
-  private static final List<TableSpec> TABLES = List.of(spec("members.ids"), spec("members.numbers"));
+  private static final List<TableSpec> TABLES =
+      List.of(spec("members.ids"), spec("members.numbers"));
 
   private static TableSpec spec(String name) {
     return TableSpec.of(name, KeySpec.of(FieldType.INT64), LAYOUT)
