@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,8 +90,11 @@ final class Migrants {
                 });
         default -> exchange(life, worker, t);
       }
-    } catch (RuntimeException e) {
-      Throwable cause = e instanceof CompletionException ? e.getCause() : e;
+    } catch (Exception e) {
+      Throwable cause = e;
+      while (cause instanceof CompletionException || cause instanceof ExecutionException) {
+        cause = cause.getCause();
+      }
       if (!(cause instanceof InvalidUseException refused)
           || !String.valueOf(refused.getMessage()).contains(" was migrated to ")) {
         throw e;
