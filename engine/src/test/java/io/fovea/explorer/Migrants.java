@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,7 +38,8 @@ final class Migrants {
   private static final Layout LAYOUT = D.build();
 
   /** In each table, the unique field is the key of the other one. */
-  private static final List<TableSpec> TABLES = List.of(spec("members.ids"), spec("members.numbers"));
+  private static final List<TableSpec> TABLES =
+      List.of(spec("members.ids"), spec("members.numbers"));
 
   private static TableSpec spec(String name) {
     return TableSpec.of(name, KeySpec.of(FieldType.INT64), LAYOUT)
@@ -88,8 +90,11 @@ final class Migrants {
                 });
         default -> exchange(life, worker, t);
       }
-    } catch (RuntimeException e) {
-      Throwable cause = e instanceof CompletionException ? e.getCause() : e;
+    } catch (Exception e) {
+      Throwable cause = e;
+      while (cause instanceof CompletionException || cause instanceof ExecutionException) {
+        cause = cause.getCause();
+      }
       if (!(cause instanceof InvalidUseException refused)
           || !String.valueOf(refused.getMessage()).contains(" was migrated to ")) {
         throw e;
