@@ -391,9 +391,9 @@ class NavigationTest {
       }
       Table<byte[], byte[]> b = bytes(db);
       String ofBytes = db.read(tx -> b.page(tx, null, null, ScanOrder.ASCENDING, null, 3)).next();
-      refused("another table", () -> page(db, t, ScanOrder.ASCENDING, ofBytes, 3));
+      refused("use it only with the table", () -> page(db, t, ScanOrder.ASCENDING, ofBytes, 3));
       refused(
-          "another table",
+          "use it only with the table",
           () -> db.read(tx -> b.page(tx, null, null, ScanOrder.ASCENDING, token, 3)));
       byte[] newer = Base64.getUrlDecoder().decode(token);
       newer[0] = 2;
