@@ -8,7 +8,8 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Descends from the root of a tree to a node, by optimistic lock coupling.
+ * Descends from the root of a tree to a node, by optimistic lock coupling, or finds the leaf of a
+ * key at a hint.
  *
  * <pre>
  *   frame   := predict(root);  version := optimistic(frame, root)

@@ -69,7 +69,9 @@ public final class MappingBudget {
   public static int mappingsMax() {
     Path file = Path.of("/proc/sys/vm/max_map_count");
     try {
-      return (int) Math.min(Integer.MAX_VALUE, Long.parseLong(Files.readString(file).trim()));
+      // Not readString, which reads one byte first: the kernel then reports the end of the file.
+      String line = Files.readAllLines(file).getFirst();
+      return (int) Math.min(Integer.MAX_VALUE, Long.parseLong(line.trim()));
     } catch (IOException | RuntimeException e) {
       LOG.log(System.Logger.Level.TRACE, file.toString(), e);
       return MAPPINGS_MAX;
