@@ -192,15 +192,22 @@ class BodyStatsTest {
 
   @Test
   void manyThreadsNameBodies() throws InterruptedException {
+    int runs = 500_000;
+    String[] names = IntStream.range(0, 300).mapToObj(i -> "body " + i).toArray(String[]::new);
     BodyCounters counters = new BodyCounters();
     inThreads(
-        n ->
-            IntStream.range(0, 2000)
-                .forEach(i -> counters.of("body " + (i * 31 + n) % 300).ended(1)));
+        n -> {
+          for (int i = 0; i < runs; i++) {
+            counters.of(names[(i * 31 + n) % names.length]).ended(1);
+          }
+        });
     assertEquals(65, counters.byName().size());
-    assertEquals(
-        2000 * THREADS,
-        counters.byName().values().stream().mapToLong(BodyCounters.Body::runs).sum());
+    long sum = 0;
+    for (BodyCounters.Body body : counters.byName().values()) {
+      assertEquals(body.runs(), body.nanos());
+      sum += body.runs();
+    }
+    assertEquals((long) runs * THREADS, sum);
   }
 
   private static long allocated() {

@@ -50,7 +50,7 @@ export class Chart {
         if (v === null) {
           open = false;
         } else {
-          path += `${open ? 'L' : 'M'}${x(p.at).toFixed(1)} ${y(v).toFixed(1)}`;
+          path += `${open ? 'L' : 'M'}${x(p.at).toFixed(1)} ${y(v).toFixed(1)}${open ? '' : 'h0'}`; // h0 shows a single point
           open = true;
         }
       }
