@@ -390,8 +390,8 @@ public final class RowTable extends RowRangeOperations {
         t.requireWritable();
         try {
           IndexMaintenance.patch(t, core, record);
-        } catch (TransactionAbortedException | InvalidUseException e) {
-          throw e; // the transaction can only roll back, or nothing was written
+        } catch (InvalidUseException e) {
+          throw e; // nothing was written
         } catch (Throwable e) {
           tx.statementContext().markRollbackOnly(e);
           throw e;

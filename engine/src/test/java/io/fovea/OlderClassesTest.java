@@ -29,6 +29,7 @@ import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.FutureTask;
 import java.util.function.BiFunction;
 import javax.tools.ToolProvider;
 import net.jqwik.api.ForAll;
@@ -299,6 +300,34 @@ class OlderClassesTest {
       assertTrue(e.getMessage().contains("before 2"), e.getMessage());
       assertFalse(db.finishEvolution("people"));
       assertFalse(db.finishEvolution("none"));
+    }
+  }
+
+  @Test
+  void transactionsThatDoNotKnowANewerClassEndBeforeItsFirstHandle() throws Exception {
+    try (Database db = Database.inMemory(options())) {
+      Table<Long, A> a = db.table(ObjectSpec.of("people", Long.class, A.class));
+      ObjectSpec<Long, B> newer = ObjectSpec.of("people", Long.class, B.class);
+      B written = new B(1, "Ada", 2, "ada@x", Optional.of("London"), new WiderPlace(3, 4));
+      FutureTask<?> open =
+          new FutureTask<>(
+              () -> {
+                Table<Long, B> b = db.table(newer);
+                db.run(tx -> b.put(tx, written));
+              },
+              null);
+      Thread opener = Thread.ofPlatform().unstarted(open);
+      try (Transaction tx = db.begin()) {
+        a.put(tx, new A(1, "Ada", 1, "17", new Place(3))); // reads nothing
+        opener.start();
+        while (!open.isDone() && opener.getState() != Thread.State.TIMED_WAITING) {
+          Thread.onSpinWait();
+        }
+        tx.commit();
+      }
+      open.get();
+      Table<Long, B> b = db.table(newer);
+      assertEquals(written, db.read(tx -> b.get(tx, 1L)));
     }
   }
 

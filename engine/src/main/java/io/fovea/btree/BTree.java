@@ -340,8 +340,7 @@ public final class BTree {
   // -------------------------------------------------------------------------------------- writes
 
   // The caller appends the record of a change first; LogSession.position names it. The pages of
-  // long
-  // values are in that record, too, so the caller also writes and frees the chains.
+  // long values are in that record, too, so the caller also writes and frees the chains.
 
   /**
    * Overwrites value bytes starting at {@code at}. Returns false and changes nothing if the key is

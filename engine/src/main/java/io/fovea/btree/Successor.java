@@ -98,9 +98,9 @@ final class Successor {
       q.pageAccesses = 0;
       LeafVersions passed = scratch.passed;
       passed.clear();
-      for (; ; ) {
+      for (int n = 1; ; n++) { // passed omits a leaf that leads back to itself
         passed.add(q.frame, q.version);
-        long hint = boundary(descent, q, passed.size() == 1, scratch.key);
+        long hint = boundary(descent, q, n == 1, scratch.key);
         if (hint < 0) {
           return AGAIN;
         }
@@ -113,7 +113,7 @@ final class Successor {
             return AGAIN;
           }
           p.copyFrom(q);
-          if (passed.size() > 1) {
+          if (n > 1) {
             p.gapFrame = -1;
           }
           return found;

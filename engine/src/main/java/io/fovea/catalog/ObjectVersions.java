@@ -39,6 +39,11 @@ import org.jspecify.annotations.Nullable;
  * shape is in memory, before the first handle of the version exists, so a reader of an object
  * always finds its shape.
  *
+ * <p>A handle of an older class overwrites an object without reading it while no newer version is
+ * known. So the first handle of a new version is returned only after the transactions that may not
+ * know it have ended; until then {@link TableCore#isVersionSettling} makes others that open the
+ * table wait too.
+ *
  * <p>The same record lists the components of the new version that are in indexes. Index entries do
  * not change; a class that would change them is refused.
  *
@@ -70,6 +75,12 @@ final class ObjectVersions {
 
   /** Returns whether the table can be opened unchanged. */
   static boolean matches(Store store, TableCore core, ObjectShapes shapes) {
+    ObjectHistory known = core.objects();
+    boolean settled = known == null || !known.shapes().equals(shapes) || !core.isVersionSettling();
+    return settled && isKnown(store, core, shapes);
+  }
+
+  private static boolean isKnown(Store store, TableCore core, ObjectShapes shapes) {
     ObjectHistory known = core.objects();
     return known == null
         || known.shapes().equals(shapes)
@@ -107,6 +118,10 @@ final class ObjectVersions {
     core.changing.lock(what, store::checkWaiting);
     try {
       changes.locked(what, () -> add(core, spec, shapes));
+      if (core.isVersionSettling()) {
+        new IndexBuild(catalogCallbacks, store, core, what).awaitOthers();
+        core.versionSettling(false);
+      }
     } finally {
       core.changing.unlock();
     }
@@ -114,7 +129,7 @@ final class ObjectVersions {
 
   private boolean add(TableCore core, TableSpec spec, ObjectShapes shapes) {
     ObjectHistory known = core.objects();
-    if (known == null || core.isRefused() || matches(store, core, shapes)) {
+    if (known == null || core.isRefused() || isKnown(store, core, shapes)) {
       return false;
     }
     SpecCheck.check(store, core, spec);
@@ -147,6 +162,9 @@ final class ObjectVersions {
               more.forEach(ObjectPlan::extend);
               if (expiry != null && time != null) {
                 expiry.extend(time);
+              }
+              if (own == 0) {
+                core.versionSettling(true);
               }
               core.objects(next);
             });

@@ -56,6 +56,8 @@ public final class TableCore {
    */
   private volatile @Nullable ObjectHistory objects;
 
+  private volatile boolean versionSettling;
+
   /** The first version whose handles may write objects; rises while older objects are rewritten. */
   private volatile int firstWriter = 1;
 
@@ -131,6 +133,16 @@ public final class TableCore {
 
   public void objects(@Nullable ObjectHistory versions) {
     objects = versions;
+  }
+
+  /** Returns whether active transactions may not know the newest version of the objects. */
+  public boolean isVersionSettling() {
+    return versionSettling;
+  }
+
+  /** Called under {@link #changing}, before the version is added and after a grace period. */
+  public void versionSettling(boolean settling) {
+    versionSettling = settling;
   }
 
   public int firstWriter() {

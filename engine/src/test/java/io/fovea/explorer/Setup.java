@@ -106,7 +106,9 @@ record Setup(
   }
 
   Options options(SetClock clock, @Nullable BufferShare share) {
-    int logBuffer = Math.max(64 << 10, Integer.highestOneBit(pageSize * 16));
+    boolean large = logBytes >= 4 << 20;
+    int logBuffer = large ? 1 << 20 : Math.max(64 << 10, Integer.highestOneBit(pageSize * 16));
+    int segment = large ? Integer.highestOneBit(logBytes / 4) : Math.max(64 << 10, 5 * pageSize);
     Options options = share == null ? Options.defaults() : Options.defaults().bufferShare(share);
     return options
         .durability(durability)
@@ -134,7 +136,7 @@ record Setup(
             log ->
                 log.maxBytes(Math.max(logBytes, 4 * logBuffer))
                     .bufferBytes(logBuffer)
-                    .segmentBytes(Math.max(64 << 10, 5 * pageSize))
+                    .segmentBytes(segment)
                     .changeRetentionBytes(durability == Durability.NONE ? 0 : changeRetentionBytes)
                     .checkpointInterval(Duration.ofMillis(checkpointMillis)));
   }
