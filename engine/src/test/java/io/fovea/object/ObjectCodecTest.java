@@ -430,7 +430,10 @@ class ObjectCodecTest {
     refused(Integer.class, TwoIds.class, "two components with @Id");
     refused(Integer.class, Nested.class, "Nested.b.a has @Id");
     refused(Long.class, Nested.class, "the keys are of java.lang.Long");
-    refused(Long.class, WrongInitial.class, "@Initial of component WrongInitial.a is not a value of INT32");
+    refused(
+        Long.class,
+        WrongInitial.class,
+        "@Initial of component WrongInitial.a is not a value of INT32");
     refused(Long.class, Parameter.class, "type parameters");
     refused(Long.class, Maybe.class, "Optional of an Optional");
     refused(Long.class, String.class, "not a record class");
