@@ -188,8 +188,8 @@ public abstract sealed class Table<K, V> permits ByteTable, EncodedTable, CodedR
    * @param key its key
    * @param value its value
    * @throws InvalidUseException if the table contains objects, and the value's version is unknown,
-   *     or one that {@link Database#finishEvolution(ObjectSpec, java.util.function.Consumer)}
-   *     has rewritten or is rewriting
+   *     or one that {@link Database#finishEvolution(ObjectSpec, java.util.function.Consumer)} has
+   *     rewritten or is rewriting
    */
   public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
     throw rows();
@@ -211,8 +211,8 @@ public abstract sealed class Table<K, V> permits ByteTable, EncodedTable, CodedR
    * @param key its key
    * @param value its value
    * @throws InvalidUseException if the table contains objects, and the value's version is unknown,
-   *     or one that {@link Database#finishEvolution(ObjectSpec, java.util.function.Consumer)}
-   *     has rewritten or is rewriting
+   *     or one that {@link Database#finishEvolution(ObjectSpec, java.util.function.Consumer)} has
+   *     rewritten or is rewriting
    */
   public void put(Transaction tx, MemorySegment key, MemorySegment value) {
     throw rows();
