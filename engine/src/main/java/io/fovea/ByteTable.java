@@ -184,6 +184,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       MemorySegment k = stage.key(tx.statementContext(), key);
       MemorySegment v = stage.value(tx.statementContext(), value);
       core.requireChangeable();
+      core.requireStorable(v, 0, (int) value.byteSize());
       core.insert(t, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } finally {
       tx.exit();
@@ -210,6 +211,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       MemorySegment k = stage.key(tx.statementContext(), key);
       MemorySegment v = stage.value(tx.statementContext(), value);
       core.requireChangeable();
+      core.requireStorable(v, 0, (int) value.byteSize());
       t.put(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } finally {
       tx.exit();
@@ -223,6 +225,7 @@ final class ByteTable extends Table<byte[], byte[]> {
     MemorySegment v = stage.value(context, value);
     int length = (int) value.byteSize();
     core.requireChangeable();
+    core.requireStorable(v, 0, length);
     stage.write(context, t, core.indexes(), key, v, length, insert);
   }
 

@@ -48,6 +48,7 @@ final class StoredLoad implements AutoCloseable {
     }
     MemorySegment.copy(key, 0, stage, 0, keyBytes);
     MemorySegment.copy(value, 0, stage, keyBytes, valueBytes);
+    core.requireStorable(stage, keyBytes, (int) valueBytes);
     sink.add(stage, 0, (int) keyBytes, stage, keyBytes, (int) valueBytes);
   }
 

@@ -187,6 +187,9 @@ public abstract sealed class Table<K, V> permits ByteTable, EncodedTable, CodedR
    * @param tx the transaction
    * @param key its key
    * @param value its value
+   * @throws InvalidUseException if the table contains objects, and the value's version is unknown,
+   *     or one that {@link Database#finishEvolution(ObjectSpec, java.util.function.Consumer)} has
+   *     rewritten or is rewriting
    */
   public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
     throw rows();
@@ -207,6 +210,9 @@ public abstract sealed class Table<K, V> permits ByteTable, EncodedTable, CodedR
    * @param tx the transaction
    * @param key its key
    * @param value its value
+   * @throws InvalidUseException if the table contains objects, and the value's version is unknown,
+   *     or one that {@link Database#finishEvolution(ObjectSpec, java.util.function.Consumer)} has
+   *     rewritten or is rewriting
    */
   public void put(Transaction tx, MemorySegment key, MemorySegment value) {
     throw rows();

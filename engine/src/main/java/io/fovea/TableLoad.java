@@ -49,7 +49,8 @@ public final class TableLoad<K, V> {
    *
    * @param key its key
    * @param value its value
-   * @throws InvalidUseException if the table contains rows
+   * @throws InvalidUseException if the table contains rows, or objects and the value has no version
+   *     of which objects may be written
    */
   public void add(MemorySegment key, MemorySegment value) {
     StoredLoad s = stored;

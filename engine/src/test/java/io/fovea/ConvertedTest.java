@@ -23,6 +23,8 @@ import io.fovea.support.SetClock;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -37,12 +39,14 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiFunction;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Components that change their type by a converter, when read or rewritten. */
@@ -656,6 +660,159 @@ class ConvertedTest {
       db.finishEvolution(other, at -> {});
       Table<Long, Reused> table = db.table(reused);
       assertEquals(new Reused(1, 0, "x"), db.read(tx -> table.get(tx, 1L)));
+    }
+  }
+
+  record Numbered(@Id long id, @Initial("0") int n, String name) {}
+
+  record Ranked(@Id long id, @Initial("0") int n, String name, @Initial("7") int rank) {}
+
+  private static ObjectSpec<Long, Short> shorts() {
+    return ObjectSpec.of("t", Long.class, Short.class);
+  }
+
+  private static ObjectSpec<Long, Numbered> numbered() {
+    return ObjectSpec.of("t", Long.class, Numbered.class);
+  }
+
+  private static MemorySegment key(Table<Long, ?> table, long key) {
+    return MemorySegment.ofArray(table.coding().encode(key));
+  }
+
+  private static MemorySegment stored(Database db, Table<Long, ?> table, long key, int version) {
+    MemorySegment all = MemorySegment.ofArray(new byte[100]);
+    long n = db.read(tx -> table.get(tx, key(table, key), all));
+    assertEquals(version, all.get(ValueLayout.JAVA_BYTE, 0));
+    return all.asSlice(0, n);
+  }
+
+  /** Writes an object in stored form, in each way, and expects an exception. */
+  private static void refused(
+      Database db, Table<Long, ?> table, MemorySegment object, String message) {
+    byte[] bytes = object.toArray(ValueLayout.JAVA_BYTE);
+    MemorySegment there = key(table, 0);
+    MemorySegment absent = key(table, -1);
+    Table<byte[], byte[]> raw = table.table().bytes();
+    List<Consumer<Transaction>> writes =
+        List.of(
+            tx -> table.put(tx, there, object),
+            tx -> table.insert(tx, absent, object),
+            tx -> raw.put(tx, there.toArray(ValueLayout.JAVA_BYTE), bytes),
+            tx -> raw.insert(tx, absent, object));
+    for (Consumer<Transaction> write : writes) {
+      InvalidUseException e = assertThrows(InvalidUseException.class, () -> db.run(write::accept));
+      assertTrue(e.getMessage().contains(message), e.getMessage());
+    }
+  }
+
+  private static void refusedByLoads(Table<Long, ?> table, MemorySegment object, String message) {
+    MemorySegment absent = key(table, -1);
+    Table<byte[], byte[]> raw = table.table().bytes();
+    List<Executable> loads =
+        List.of(
+            () -> table.load(to -> to.add(absent, object)),
+            () -> raw.load(to -> to.add(absent, object)));
+    for (Executable load : loads) {
+      InvalidUseException e = assertThrows(InvalidUseException.class, load);
+      assertTrue(e.getMessage().contains(message), e.getMessage());
+    }
+  }
+
+  @Test
+  void objectsInStoredFormMustHaveAVersionThatMayBeWritten() {
+    for (boolean indexed : new boolean[] {false, true}) {
+      try (Database db = Database.inMemory(options())) {
+        ObjectSpec<Long, Short> one = indexed ? shorts().index("byName", "name") : shorts();
+        ObjectSpec<Long, Numbered> two = indexed ? numbered().index("byName", "name") : numbered();
+        db.run(
+            tx -> {
+              Table<Long, Short> old = tx.table(one);
+              for (long i = 0; i < 300; i++) {
+                old.put(tx, new Short(i, "name " + i));
+              }
+            });
+        Table<Long, Numbered> table = db.table(two);
+        db.run(tx -> table.put(tx, new Numbered(298, 5, "")));
+        Table<Long, Short> older = db.table(one);
+        db.run(tx -> older.put(tx, new Short(298, "Ada")));
+        MemorySegment first = stored(db, table, 299, 1);
+        MemorySegment merged = stored(db, table, 298, 3);
+        db.run(
+            tx -> {
+              table.put(tx, key(table, 0), merged);
+              table.put(tx, key(table, 1), first);
+            });
+        assertEquals(new Numbered(0, 5, "Ada"), db.read(tx -> table.get(tx, 0L)));
+        int[] pieces = {0};
+        String gone = "finishEvolution has rewritten the objects of older classes of table t";
+        db.finishEvolution(
+            two,
+            at -> {
+              if (pieces[0]++ == 0) {
+                // Behind the scan, they would keep their versions.
+                refused(db, table, first, gone);
+                refused(db, table, merged, gone);
+                MemorySegment second = stored(db, table, 0, 2);
+                db.run(tx -> table.put(tx, key(table, 2), second));
+              }
+            });
+        assertTrue(pieces[0] > 1);
+        MemorySegment second = stored(db, table, 2, 2);
+        for (MemorySegment object : List.of(first, merged)) {
+          refused(db, table, object, gone);
+          refusedByLoads(table, object, gone);
+        }
+        for (byte version : new byte[] {0, 4, -1}) {
+          MemorySegment object = MemorySegment.ofArray(new byte[] {version, 1, 1});
+          refused(db, table, object, "table t has no such version");
+          refusedByLoads(table, object, "table t has no such version");
+        }
+        refused(db, table, MemorySegment.ofArray(new byte[0]), "table t has no such version");
+        table.load(to -> to.add(key(table, -1), second));
+        assertEquals(new Numbered(-1, 5, "Ada"), db.read(tx -> table.get(tx, -1L)));
+        assertEquals(new Numbered(1, 0, "name 299"), db.read(tx -> table.get(tx, 1L)));
+        assertEquals(301, table.asMap().size());
+        assertTrue(db.verify().ok());
+      }
+    }
+  }
+
+  @Test
+  void aPieceOfARewriteHasFewBytes() {
+    try (Database db = Database.inMemory(options())) {
+      Table<Long, Short> old = db.table(shorts());
+      db.run(
+          tx -> {
+            for (long i = 0; i < 4; i++) {
+              old.put(tx, new Short(i, "x".repeat(40_000)));
+            }
+          });
+      db.table(numbered());
+      List<Long> rewritten = new ArrayList<>();
+      db.finishEvolution(numbered(), at -> rewritten.add(at.rewritten()));
+      assertEquals(List.of(1L, 2L, 3L, 4L), rewritten.stream().distinct().toList());
+    }
+  }
+
+  @Test
+  void noNewerClassIsAddedDuringARewrite() {
+    try (Database db = Database.inMemory(options())) {
+      Table<Long, Short> old = db.table(shorts());
+      db.run(tx -> old.put(tx, new Short(1, "Ada")));
+      db.table(numbered());
+      ObjectSpec<Long, Ranked> ranked = ObjectSpec.of("t", Long.class, Ranked.class);
+      RewriteReport report =
+          db.finishEvolution(
+              numbered(),
+              at -> {
+                InvalidUseException e =
+                    assertThrows(InvalidUseException.class, () -> db.table(ranked));
+                assertTrue(e.getMessage().contains("finishEvolution of it"), e.getMessage());
+              });
+      assertEquals(1, report.rewritten());
+      Table<Long, Ranked> table = db.table(ranked);
+      assertEquals(new Ranked(1, 0, "Ada", 7), db.read(tx -> table.get(tx, 1L)));
+      assertTrue(db.verify().ok());
     }
   }
 

@@ -36,6 +36,12 @@ public final class ObjectRewrite {
   /** The number of objects that a piece rewrites, before it is halved. */
   private static final int PIECE_RECORDS = 128;
 
+  /**
+   * A piece ends when its old and new objects have this many bytes, so that no piece of more than
+   * one object exceeds the limits of a transaction.
+   */
+  private static final long PIECE_BYTES = 64 << 10;
+
   /** The number of objects that a piece reads. */
   private static final int PIECE_READS = 4096;
 
@@ -106,12 +112,13 @@ public final class ObjectRewrite {
     int max = Math.max(1, PIECE_RECORDS >> Math.min(30, attempt - 1));
     pieceRead = 0;
     pieceRewritten = 0;
+    long pieceBytes = 0;
     lastLength = from;
     more = true;
     scan.seek(core.tree, last, 0, from, from < 0, false);
     while (scan.load()) {
       for (int slot = scan.from(); slot < scan.to(); slot++) {
-        if (pieceRewritten == max || pieceRead == PIECE_READS) {
+        if (pieceRewritten == max || pieceBytes >= PIECE_BYTES || pieceRead == PIECE_READS) {
           return;
         }
         lastLength = scan.copyKey(slot, next, 0);
@@ -121,11 +128,13 @@ public final class ObjectRewrite {
                 && scan.valueLength(slot) > 0
                 && Byte.toUnsignedInt(Mem.getByte(scan.segment(), scan.valueOffset(slot)))
                     == version;
-        if (!current
-            && ObjectRewriter.rewrite(
-                statementContext, tx, core, version, converter, next, lastLength)) {
-          pieceRewritten++;
-        }
+        long bytes =
+            current
+                ? 0
+                : ObjectRewriter.rewrite(
+                    statementContext, tx, core, version, converter, next, lastLength);
+        pieceBytes += bytes;
+        pieceRewritten += bytes > 0 ? 1 : 0;
       }
     }
     more = false;

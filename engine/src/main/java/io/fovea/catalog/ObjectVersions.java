@@ -1,6 +1,7 @@
 package io.fovea.catalog;
 
 import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.ObjectPlan;
@@ -115,6 +116,11 @@ final class ObjectVersions {
     }
     String what = "open table " + core.displayName() + " with other objects";
     store.requireNoTransaction(what);
+    if (core.changing.isHeldByCurrentThread()) {
+      // A version added here would not be the one to which finishEvolution rewrites the objects.
+      throw new InvalidUseException(
+          "Can't " + what + " within a load, a migration or finishEvolution of it.");
+    }
     core.changing.lock(what, store::checkWaiting);
     try {
       changes.locked(what, () -> add(core, spec, shapes));
@@ -230,7 +236,19 @@ final class ObjectVersions {
       }
       save(core, what, ObjectHistory::finished);
       new ObjectRewrite(catalogCallbacks, store, core, what, current, converter).run(listener);
-      save(core, what, ObjectHistory::rewritten);
+      save(
+          core,
+          what,
+          now -> {
+            if (now.current() != current) {
+              throw new InvalidUseException(
+                  "Can't "
+                      + what
+                      + ": it was opened with a newer class meanwhile. Call finishEvolution with"
+                      + " that class.");
+            }
+            return now.rewritten();
+          });
     } finally {
       core.changing.unlock();
     }

@@ -178,6 +178,20 @@ public record ObjectHistory(
     return vacant.contains(version);
   }
 
+  /**
+   * Returns, for each possible first byte of an object, whether an object with it may be written.
+   *
+   * @param firstWriter the oldest version whose class may write objects
+   */
+  boolean[] storable(int firstWriter) {
+    boolean[] all = new boolean[VERSION_MAX + 1];
+    for (int v = 1; v <= versions.size(); v++) {
+      Origin o = origins.get(v - 1);
+      all[v] = !isVacant(v) && (o.isClass() ? v : o.writer) >= firstWriter;
+    }
+    return all;
+  }
+
   public ObjectShapes shapes() {
     return new ObjectShapes(key, shape(current()));
   }

@@ -22,10 +22,11 @@ public final class ObjectRewriter {
    * Rewrites the object of a key, or removes it if it has expired.
    *
    * @param version the version of the newest class
-   * @return whether the object was of another version
+   * @return the bytes of the old and the new object, or of the key of a removed one; 0 if the
+   *     object already has the version or is gone
    * @throws TransactionAbortedException if the table is being dropped, or a range of it deleted
    */
-  public static boolean rewrite(
+  public static long rewrite(
       StatementContext statementContext,
       Tx t,
       TableCore core,
@@ -39,13 +40,13 @@ public final class ObjectRewriter {
     }
     if (core.expiry() != null
         && RecordExpiry.removeHidden(statementContext, t, core, key, 0, keyLen)) {
-      return true;
+      return keyLen;
     }
     try {
       int n = IndexMaintenance.read(statementContext, t, core, key, 0, keyLen);
       MemorySegment record = statementContext.record(0);
       if (n < 1 || Byte.toUnsignedInt(Mem.getByte(record, 0)) == version) {
-        return false;
+        return 0;
       }
       byte[] next = converter.convert(bytes(key, keyLen), bytes(record, n));
       MemorySegment block = statementContext.take(next.length);
@@ -56,7 +57,7 @@ public final class ObjectRewriter {
       } finally {
         statementContext.releaseBlock(block);
       }
-      return true;
+      return (long) n + next.length;
     } finally {
       statementContext.shrinkRecord();
     }

@@ -6,6 +6,7 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import io.fovea.memory.Mem;
 import io.fovea.memory.OperationLock;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -60,6 +61,12 @@ public final class TableCore {
 
   /** The first version whose handles may write objects; rises while older objects are rewritten. */
   private volatile int firstWriter = 1;
+
+  /**
+   * By version, whether objects of it may be written in stored form; null if the table contains no
+   * objects.
+   */
+  private volatile boolean @Nullable [] storable;
 
   /** In order of creation. */
   private volatile IndexCore[] indexes;
@@ -132,6 +139,8 @@ public final class TableCore {
   }
 
   public void objects(@Nullable ObjectHistory versions) {
+    // Before a handle can be opened that writes a version which this adds.
+    storable = versions == null ? null : versions.storable(firstWriter);
     objects = versions;
   }
 
@@ -152,6 +161,38 @@ public final class TableCore {
   /** Refuses writes by handles of older versions; called under {@link #changing}. */
   public void firstWriter(int version) {
     firstWriter = version;
+    objects(objects);
+  }
+
+  /**
+   * Checks the version of an object in stored form that a user wants to write. Call it in the
+   * transaction that writes the object, or within a load.
+   *
+   * @throws InvalidUseException if it has no version of the table, or one that {@code
+   *     finishEvolution} removes or has removed
+   */
+  public void requireStorable(MemorySegment value, long valueOff, int length) {
+    boolean[] versions = storable;
+    if (versions != null) {
+      int version = length == 0 ? 0 : Byte.toUnsignedInt(Mem.getByte(value, valueOff));
+      if (!versions[version]) {
+        throw unstorable(version);
+      }
+    }
+  }
+
+  private InvalidUseException unstorable(int version) {
+    ObjectHistory known = objects;
+    return new InvalidUseException(
+        "Can't write an object of version "
+            + version
+            + " in stored form: "
+            + (version == 0 || known == null || version > known.version()
+                ? "table " + displayName() + " has no such version."
+                : "finishEvolution has rewritten the objects of older classes of table "
+                    + displayName()
+                    + ", or is doing so. Read the object again, or write it with a handle of the"
+                    + " newest class."));
   }
 
   public @Nullable RecordExpiry expiry() {
