@@ -296,7 +296,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
    * @throws InvalidUseException if a table of the new name exists, this thread has a transaction,
    *     another thread drops the table, or the database is read-only
    * @throws TransactionAbortedException if the transactions that are active at the start don't end
-   *     within a minute
+   *     within a minute, or if the last changes could not be copied in several attempts
    * @throws OperationInterruptedException if the thread is interrupted
    * @throws DatabaseClosedException if the database was closed
    * @since 0.2.0

@@ -407,10 +407,10 @@ public final class RowIndex extends RowRangeOperations {
     }
 
     @Override
-    public void transact(Piece piece) {
-      // No limit: a verification may block transactions for as long as it takes.
+    public void transact(long timeoutNanos, Piece piece) {
+      // Usually no limit: a verification may block transactions for as long as it takes.
       database.runPipelined(
-          TxOptions.defaults().timeout(Duration.ZERO),
+          TxOptions.defaults().timeout(Duration.ofNanos(timeoutNanos)),
           tx -> {
             Tx t = tx.enter(database);
             try {

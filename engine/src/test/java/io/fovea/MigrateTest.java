@@ -28,6 +28,10 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -363,6 +367,12 @@ class MigrateTest extends IndexBuilds {
 
     /** Returns once it is frozen; runs an action during the copy. */
     Frozen(Database db, Table<Integer, Old> old, Runnable action) throws InterruptedException {
+      this(db, old, action, "changed");
+    }
+
+    /** Gives record 50 an email after the last round before the freeze. */
+    Frozen(Database db, Table<Integer, Old> old, Runnable action, String email)
+        throws InterruptedException {
       Stop copying = new Stop();
       Stop settling = new Stop();
       int[] mapped = new int[2];
@@ -384,7 +394,7 @@ class MigrateTest extends IndexBuilds {
         db.run(tx -> old.put(tx, new Old(100, mail(100), "changed")));
         copying.go.countDown();
         settling.there.await();
-        db.run(tx -> old.put(tx, new Old(50, "changed", ""))); // behind the present round
+        db.run(tx -> old.put(tx, new Old(50, email, ""))); // behind the present round
         settling.go.countDown();
         stop.there.await();
         reached = true;
@@ -440,6 +450,171 @@ class MigrateTest extends IndexBuilds {
       frozen.done(db);
       assertTrue(assertThrows(TransactionAbortedException.class, open[1]::commit).retryable());
       verify(db);
+    }
+  }
+
+  /** A lock that a transaction keeps holds up the migration, but not other users of the table. */
+  @Test
+  void aKeptLockEndsTheFreeze() throws Exception {
+    Options options = MEMORY.experiments(exp -> exp.protocol(Protocol.TWO_PHASE_LOCKING));
+    try (Database db = Database.inMemory(options)) {
+      Table<Integer, Old> old = filled(db, 300);
+      Stop copying = new Stop();
+      Stop settling = new Stop();
+      Stop stop = new Stop();
+      int[] mapped = new int[2];
+      Builder builder =
+          copying.start(
+              () ->
+                  db.migrate(
+                      old,
+                      PEOPLE,
+                      (number, o, to) -> {
+                        copying.at(number == 200);
+                        settling.at(number == 100 && ++mapped[0] == 2);
+                        stop.at(number == 40 && ++mapped[1] == 2);
+                        people(number, o, to);
+                      }));
+      Transaction open;
+      try {
+        db.run(tx -> old.put(tx, new Old(100, mail(100), "changed")));
+        copying.go.countDown();
+        settling.there.await();
+        db.run(
+            tx -> { // behind the present round
+              old.put(tx, new Old(40, "changed", ""));
+              old.put(tx, new Old(50, "changed too", ""));
+            });
+        open = db.begin();
+        old.put(open, new Old(50, "never", ""));
+        settling.go.countDown();
+        stop.there.await();
+        try (Transaction user = db.begin()) {
+          TransactionAbortedException e =
+              assertThrows(TransactionAbortedException.class, () -> old.get(user, 1));
+          assertEquals(AbortCause.CATALOG, e.abortCause());
+        }
+      } finally {
+        copying.go.countDown(); // otherwise the close would wait
+        settling.go.countDown();
+        stop.go.countDown();
+      }
+      assertEquals(new Old(1, mail(1), "city1"), db.read(tx -> old.get(tx, 1)));
+      db.run(tx -> old.put(tx, new Old(60, "last", "")));
+      assertTrue(assertThrows(TransactionAbortedException.class, open::commit).retryable());
+      builder.done();
+      check(db, 40, "changed", "");
+      check(db, 50, "changed too", "");
+      check(db, 60, "last", "");
+      assertEquals(300, db.table(PEOPLE).count());
+      verify(db);
+    }
+  }
+
+  /** Two records get the same new key when only the rounds of the frozen table are left. */
+  @Test
+  void aDuplicateInAFrozenTable() throws Exception {
+    try (Database db = Database.inMemory(MEMORY)) {
+      Table<Integer, Old> old = filled(db, 300);
+      Frozen frozen = new Frozen(db, old, () -> {}, mail(60));
+      frozen.stop.go.countDown();
+      frozen.builder.join();
+      Throwable e = frozen.builder.failure.get();
+      assertEquals(DuplicateKeyException.class, e.getClass(), e::toString);
+      assertTrue(e.getMessage().startsWith("Records 60 and 50 of table"), e::getMessage);
+      assertEquals(300, db.table(OLD).count());
+      verify(db);
+    }
+  }
+
+  /** A pass ends, even if each record that it reads is followed by a new one. */
+  @Test
+  void recordsAddedAtTheEndAreLeftToTheNextRound() throws Exception {
+    try (Database db = Database.inMemory(MEMORY);
+        ExecutorService other = Executors.newSingleThreadExecutor()) {
+      Table<Integer, Old> old = filled(db, 300);
+      int[] mapped = new int[1];
+      db.migrate(
+          old,
+          PEOPLE,
+          (number, o, to) -> {
+            mapped[0]++;
+            if (number < 300) {
+              Old next = new Old(1_000 + number, mail(1_000 + number), "");
+              getQuietly(other.submit(() -> db.run(tx -> old.put(tx, next))));
+            }
+            people(number, o, to);
+          });
+      // 300 in the pass and 300 in rounds, not all 600 in the pass; more if a piece is repeated.
+      assertTrue(mapped[0] >= 600 && mapped[0] < 900, mapped[0] + " records were mapped");
+      assertEquals(600, db.table(PEOPLE).count());
+      check(db, 1_299, mail(1_299), "");
+      verify(db);
+    }
+  }
+
+  private static void getQuietly(Future<?> done) {
+    try {
+      done.get();
+    } catch (InterruptedException | ExecutionException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** The size of new records counts, too. */
+  @Test
+  void shortRecordsBecomeLong() {
+    Options options = MEMORY.transactions(txs -> txs.maxBytes(1 << 20));
+    try (Database db = Database.inMemory(options)) {
+      Table<byte[], byte[]> old = db.table(TableSpec.bytes("b", 20)).bytes();
+      db.run(
+          tx -> {
+            for (int n = 0; n < 100; n++) {
+              old.put(tx, bytes("k" + n), new byte[1]);
+            }
+          });
+      TableSpec longer = TableSpec.bytes("longer", 20);
+      byte[] value = new byte[40_000];
+      assertEquals(
+          100, db.migrate(old, longer, RowTable::bytes, (k, v, to) -> to.add(k, value)).records());
+      verify(db);
+    }
+  }
+
+  /** A change that waits for a migration to the same name is applied to the new table. */
+  @Test
+  void changesThatWaitForASuccessor() throws Exception {
+    try (Database db = Database.inMemory(MEMORY)) {
+      Table<Integer, Old> old = filled(db, 300);
+      ObjectSpec<String, Person> successor =
+          ObjectSpec.of("old", String.class, Person.class).index("cities", "city");
+      Stop stop = new Stop();
+      Builder builder =
+          stop.start(
+              () ->
+                  db.migrate(
+                      old,
+                      successor,
+                      (number, o, to) -> {
+                        stop.at(number == 200);
+                        people(number, o, to);
+                      }));
+      boolean[] renamed = new boolean[1];
+      Builder other = new Builder(() -> renamed[0] = db.renameTable("old", "renamed"));
+      other.start();
+      awaitBlocked(other);
+      stop.go.countDown();
+      builder.done();
+      other.done();
+      assertTrue(renamed[0]);
+      assertEquals(List.of("renamed"), db.tables());
+      verify(db);
+    }
+  }
+
+  private static void awaitBlocked(Thread thread) {
+    while (thread.getState() == Thread.State.NEW || thread.getState() == Thread.State.RUNNABLE) {
+      Thread.onSpinWait();
     }
   }
 

@@ -20,7 +20,7 @@ public interface CatalogCallbacks {
   CatalogCallbacks NONE =
       new CatalogCallbacks() {
         @Override
-        public void transact(Piece piece) {
+        public void transact(long timeoutNanos, Piece piece) {
           throw new UnsupportedOperationException("There are no transactions here.");
         }
 
@@ -31,7 +31,18 @@ public interface CatalogCallbacks {
       };
 
   /** Runs a part in a new transaction without a time limit, and commits it. */
-  void transact(Piece piece);
+  default void transact(Piece piece) {
+    transact(0, piece);
+  }
+
+  /**
+   * Runs a part in a new transaction, and commits it.
+   *
+   * @param timeoutNanos the time limit of an attempt; 0 for none
+   * @throws io.fovea.error.TransactionAbortedException with cause {@code TIMEOUT} or {@code
+   *     ADMISSION} if an attempt exceeds the limit
+   */
+  void transact(long timeoutNanos, Piece piece);
 
   /** Returns the entry maker of an extracted index, or null for any other index. */
   @Nullable EntryMaker maker(TableSpec table, IndexSpec index);

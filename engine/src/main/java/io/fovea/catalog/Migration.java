@@ -3,8 +3,10 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.btree.LeafScan;
 import io.fovea.btree.TreeWalk;
+import io.fovea.error.AbortCause;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
@@ -55,13 +57,20 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Claim: when the tracker is empty, the new table has all records.</b> A record that has
  * changed since it was last settled is in the tracker, because the transaction that changed it put
  * it there. One that has never been settled was not there when the scan of the old table passed its
- * key, and has been inserted since.
+ * key or determined where to end, and has been inserted since.
+ *
+ * <p><b>A pass ends</b> at the key that was the tree's last one when the pass began, so ascending
+ * inserts can't prolong it. A larger key was inserted after that. The old table's are in the
+ * tracker, to which all transactions add their keys since before the pass; the tracker's own are
+ * left to the next pass, and the freeze lasts until a pass finds none.
  *
  * <p><b>FROZEN.</b> A statement on the old table is refused with a retryable cause, and a
  * transaction that used it before and decides after the quiescent point is aborted, as if a
  * transaction were dropping the table ({@link io.fovea.txn.TxEngine#dropping}). All others have
  * published what they put into the tracker, so no key is added from there on. The state ends with
- * the switch or a failure.
+ * the switch, a failure or a time limit: a transaction that has locked a record of the old table
+ * keeps the lock until it ends, which may take any time. Then an ordinary round waits for it, while
+ * others use the table, and the next freeze may take twice as long.
  *
  * <p><b>The switch</b> is that of a load: one catalog record, then a quiescent point. A transaction
  * that has read anything before the point and decides after it is aborted, so none sees only part
@@ -110,6 +119,12 @@ public final class Migration {
   /** How long to wait for the quiescent point; transactions that use the table wait as well. */
   private static final long FREEZE_NANOS = 10_000_000_000L;
 
+  /** The time limit of the work in the first freeze. */
+  private static final long FROZEN_MIN_NANOS = 250_000_000L;
+
+  /** The time limit of the work in the last freeze, after which the migration fails. */
+  private static final long FROZEN_MAX_NANOS = 32 * FROZEN_MIN_NANOS;
+
   private static final int NONE = -1;
 
   /** A record that could not be added, because {@code taken} is the key of another new record. */
@@ -130,7 +145,10 @@ public final class Migration {
   private final MemorySegment last;
   private final MemorySegment next;
   private final MemorySegment before;
+  private final MemorySegment end;
+  private int endLength;
   private final MemorySegment entry;
+  private final MemorySegment holder;
   private final MemorySegment newKey;
   private int newKeyLength;
   private MemorySegment record;
@@ -142,6 +160,9 @@ public final class Migration {
   private @Nullable Conflict conflict;
   private @Nullable Records records;
   private boolean frozen;
+  private long frozenUntil;
+  private @Nullable TransactionAbortedException late;
+  private long settled;
 
   Migration(
       CatalogCallbacks catalogCallbacks,
@@ -166,6 +187,8 @@ public final class Migration {
     this.last = arena.allocate(keyMax, 8);
     this.next = arena.allocate(keyMax, 8);
     this.before = arena.allocate(keyMax, 8);
+    this.end = arena.allocate(keyMax, 8);
+    this.holder = arena.allocate(2L * keyMax, 8);
     this.entry = arena.allocate(2L * keyMax, 8); // a key of the new table and a hint
     this.newKey = arena.allocate(keyMax, 8);
     this.record = arena.allocate(PIECE_BYTES, 8);
@@ -189,7 +212,6 @@ public final class Migration {
       ObjLongConsumer<Map<String, @Nullable TableCore>> publish,
       Feed feed) {
     long began = System.nanoTime();
-    long[] settled = new long[1];
     boolean[] done = new boolean[1];
     try (arena) {
       TableCore to = begin(tables, make);
@@ -199,20 +221,19 @@ public final class Migration {
             this::receive,
             r -> {
               records = r;
-              settled[0] = copy();
+              copy();
               freeze(
                   () -> {
-                    settled[0] += settleRest();
-                    long end = changes.locked(what, () -> exchange(tables, to, publish));
+                    long lsn = changes.locked(what, () -> exchange(tables, to, publish));
                     done[0] = true;
-                    store.awaitDurable(end);
+                    store.awaitDurable(lsn);
                   });
             });
       } finally {
         end(to, done[0]);
       }
       expirations.begin();
-      return new Result(to.tree.counts().records(), settled[0], System.nanoTime() - began);
+      return new Result(to.tree.counts().records(), settled, System.nanoTime() - began);
     }
   }
 
@@ -320,9 +341,19 @@ public final class Migration {
    * Makes the new table agree with the record of a key.
    *
    * @param tracked whether the key may be in the tracker
-   * @return the length of the record
+   * @return the bytes of the old and of the new record
    */
-  private int settle(StatementContext sc, Tx t, MemorySegment key, int len, boolean tracked) {
+  private long settle(StatementContext sc, Tx t, MemorySegment key, int len, boolean tracked) {
+    try {
+      long read = Math.max(0, settleRecord(sc, t, key, len, tracked));
+      return newKeyLength == NONE ? read : read + newLength;
+    } finally {
+      sc.shrinkRecord();
+    }
+  }
+
+  /** Settles a key; returns the length of the old record, or {@link #NONE}. */
+  private int settleRecord(StatementContext sc, Tx t, MemorySegment key, int len, boolean tracked) {
     TableCore to = made(made);
     BTree keys = made(tracker).tree;
     BTree mapped = made(map);
@@ -348,12 +379,12 @@ public final class Migration {
         remove(sc, t, key, len, had);
       }
       t.put(keys, key, 0, len, key, 0, len);
-      return Math.max(n, 0);
+      return n;
     }
     if (tracked) {
       t.delete(keys, key, 0, len);
     }
-    return Math.max(n, 0);
+    return n;
   }
 
   /** Removes the new record of a key, whose new key is in {@link #before}. */
@@ -372,48 +403,61 @@ public final class Migration {
     }
     byte[] key = e.key();
     Mem.putBytes(entry, 0, key, 0, key.length);
-    int n = t.get(index.tree, entry, 0, key.length, entry, 0, (int) entry.byteSize());
-    return Mem.bytes(entry, 0, index.hints.keyLength(n));
+    // Not into the memory of the search key, because a search may be repeated.
+    int n = t.get(index.tree, entry, 0, key.length, holder, 0, (int) holder.byteSize());
+    return Mem.bytes(holder, 0, index.hints.keyLength(n));
   }
 
   // ------------------------------------------------------------------------------------- passes
 
   /** Settles all records, then those that change meanwhile, until few are left. */
-  private long copy() {
+  private void copy() {
     waits.awaitOthers();
     throttle.begin();
-    pass(core.tree, false);
+    pass(core.tree, false, true);
     throttle.beginUrgent();
-    long settled = 0;
+    settleChanged();
+  }
+
+  /** Settles the records that change, until few are left. */
+  private void settleChanged() {
     long previous = Long.MAX_VALUE;
     for (int slow = 0; previous > IndexBuild.PIECE_RECORDS && slow < SLOW_ROUNDS; ) {
-      long n = pass(made(tracker).tree, true);
+      long n = pass(made(tracker).tree, true, true);
       slow += n > previous / 2 ? 1 : 0;
       previous = n;
       settled += n;
     }
-    return settled;
   }
 
-  private long settleRest() {
-    long settled = 0;
-    for (long n; (n = pass(made(tracker).tree, true)) > 0; ) {
+  /**
+   * Settles the remaining records in the frozen table. After the first round the map is current, so
+   * only conflicts of a later one are duplicates.
+   */
+  private void settleRest() {
+    boolean confirms = false;
+    for (long n; (n = pass(made(tracker).tree, true, confirms)) > 0; confirms = true) {
       settled += n;
     }
-    return settled;
   }
 
-  /** Settles the keys of a tree, some in each transaction; returns their number. */
-  private long pass(BTree keys, boolean tracked) {
-    long settled = 0;
+  /**
+   * Settles the keys of a tree up to its present last one, some in each transaction; returns their
+   * number.
+   *
+   * @param confirms whether to search for duplicates
+   */
+  private long pass(BTree keys, boolean tracked, boolean confirms) {
+    if (!findEnd(keys)) {
+      return 0;
+    }
+    long count = 0;
     long conflicts = 0;
     int[] found = {0, NONE};
     while (found[1] != Integer.MIN_VALUE) {
-      waits.check();
       int from = found[1];
-      catalogCallbacks.transact(
-          (sc, t, attempt) -> found[1] = piece(sc, t, attempt, keys, tracked, from, found));
-      settled += found[0];
+      transact((sc, t, attempt) -> found[1] = piece(sc, t, attempt, keys, tracked, from, found));
+      count += found[0];
       throttle.committed();
       if (!frozen) {
         throttle.pause();
@@ -423,11 +467,35 @@ public final class Migration {
       }
       Conflict one = conflict;
       // A search for the cause scans the map: after the 1st, 2nd, 4th, 8th, ... in a pass.
-      if (one != null && Long.bitCount(++conflicts) == 1) {
+      if (confirms && one != null && Long.bitCount(++conflicts) == 1) {
         confirm(one);
       }
     }
-    return settled;
+    return count;
+  }
+
+  /** Copies the last key of a tree to {@link #end}; returns false if there is none. */
+  private boolean findEnd(BTree keys) {
+    scan.seek(keys, end, 0, NONE, true, true);
+    if (!scan.load()) {
+      return false;
+    }
+    endLength = scan.copyKey(scan.to() - 1, end, 0);
+    return true;
+  }
+
+  /** Runs a piece in a transaction, which is not retried after the time limit of a freeze. */
+  private void transact(CatalogCallbacks.Piece piece) {
+    long limit = frozen ? Math.max(1, frozenUntil - System.nanoTime()) : 0;
+    catalogCallbacks.transact(
+        limit,
+        (sc, t, attempt) -> {
+          waits.check();
+          if (frozen && System.nanoTime() - frozenUntil >= 0) {
+            throw new TransactionAbortedException(AbortCause.TIMEOUT);
+          }
+          piece.run(sc, t, attempt);
+        });
   }
 
   /**
@@ -445,8 +513,11 @@ public final class Migration {
     number[0] = 0;
     conflict = null;
     scan.seek(keys, last, 0, from, from < 0, false);
-    while (left > 0 && bytes < PIECE_BYTES && scan.load()) {
-      for (int slot = scan.from(); slot < scan.to() && left > 0 && bytes < PIECE_BYTES; slot++) {
+    boolean more = true;
+    while (more && left > 0 && bytes < PIECE_BYTES && scan.load()) {
+      int to = Math.min(scan.to(), scan.upperBound(end, 0, endLength));
+      more = to == scan.to();
+      for (int slot = scan.from(); slot < to && left > 0 && bytes < PIECE_BYTES; slot++) {
         length = scan.copyKey(slot, next, 0);
         bytes += settle(sc, t, next, length, tracked);
         number[0]++;
@@ -469,7 +540,7 @@ public final class Migration {
     if (other == null) {
       return;
     }
-    catalogCallbacks.transact(
+    transact(
         (sc, t, attempt) -> {
           int n = toNative(other);
           settle(sc, t, next, n, true);
@@ -520,19 +591,61 @@ public final class Migration {
 
   // --------------------------------------------------------------------------------- the switch
 
-  private void freeze(Runnable work) {
+  /** Freezes the old table to complete the new one, repeatedly if it takes too long. */
+  private void freeze(Runnable exchange) {
+    long nanos = FROZEN_MIN_NANOS;
+    while (!tryFreeze(nanos, exchange)) {
+      nanos *= 2;
+      if (nanos > FROZEN_MAX_NANOS) {
+        throw late();
+      }
+      settleChanged();
+    }
+  }
+
+  private TransactionAbortedException late() {
+    TransactionAbortedException e =
+        new TransactionAbortedException(
+            AbortCause.TIMEOUT,
+            "Can't "
+                + what
+                + ": while transactions on table "
+                + core.displayName()
+                + " were refused, its last changes could not be copied within "
+                + FROZEN_MAX_NANOS / 1_000_000
+                + " ms, because transactions had locked them or the mapper was slow.");
+    if (late != null) {
+      e.addSuppressed(late);
+    }
+    return e;
+  }
+
+  /** Returns false if the work in the frozen table took too long; the table is in use again. */
+  private boolean tryFreeze(long nanos, Runnable exchange) {
     try {
-      frozen =
-          changes.locked(
-              what,
-              () -> {
-                core.setCommittingDrop(true);
-                store.engine().dropping(core.bit);
-                store.engine().atQuiescentPoint(() -> {}, FREEZE_NANOS);
-                return true;
-              });
-      work.run();
+      changes.locked(
+          what,
+          () -> {
+            core.setCommittingDrop(true);
+            store.engine().dropping(core.bit);
+            store.engine().atQuiescentPoint(() -> {}, FREEZE_NANOS);
+            return true;
+          });
+      frozenUntil = System.nanoTime() + nanos;
+      frozen = true;
+      try {
+        settleRest();
+      } catch (TransactionAbortedException e) {
+        if (e.abortCause() != AbortCause.TIMEOUT && e.abortCause() != AbortCause.ADMISSION) {
+          throw e;
+        }
+        late = e;
+        return false;
+      }
+      exchange.run();
+      return true;
     } finally {
+      frozen = false;
       if (!core.isDropped()) {
         core.setCommittingDrop(false);
       }

@@ -762,8 +762,8 @@ public final class Schema {
   }
 
   /**
-   * Applies a change to a table, retrying if the table has evolved; returns false if there is no
-   * such table.
+   * Applies a change to a table, retrying if another one has its name by then, because it has
+   * evolved or was migrated; returns false if there is no such table.
    */
   private boolean changeTable(String name, Predicate<TableCore> change) {
     while (true) {
@@ -772,7 +772,8 @@ public final class Schema {
       if (core == null || change.test(core)) {
         return core != null;
       }
-      if (!core.isEvolved()) {
+      TableCore now = tables.get(name);
+      if (now == null || now == core) {
         return false;
       }
     }

@@ -243,7 +243,7 @@ public final class StatementContext {
   }
 
   /** Frees the scratch memory for records if it is large, at the end of a statement. */
-  void shrinkRecord() {
+  public void shrinkRecord() {
     if (record.byteSize() > KEEP_BYTES) {
       MemorySegment large = record;
       record = Blocks.NONE;
