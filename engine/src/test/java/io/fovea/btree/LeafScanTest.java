@@ -243,13 +243,5 @@ class LeafScanTest {
             }
           });
     }
-    KeyBuffer next = new KeyBuffer(t.tree.maxKeySize());
-    assertThrows(
-        CorruptionException.class,
-        () -> {
-          for (long key = 5000; key < 6000; key++) {
-            t.tree.successor(t.staging.key, 0, t.staging.key(TestTree.bytes(key)), p, next);
-          }
-        });
   }
 }
