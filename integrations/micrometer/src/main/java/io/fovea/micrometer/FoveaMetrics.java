@@ -81,6 +81,7 @@ public final class FoveaMetrics implements MeterBinder {
     boolean bound = false;
     try {
       b.all();
+      source.forget();
       // The listener also keeps the source alive, to which registries have only weak references.
       database.onClose(b::remove);
       bound = true;
@@ -109,6 +110,11 @@ public final class FoveaMetrics implements MeterBinder {
     Map<String, DatabaseStats.Body> bodies() {
       DatabaseStats s = stats();
       return s == null ? Map.of() : s.bodies();
+    }
+
+    /** Makes the next read current: binding has read the names of bodies. */
+    synchronized void forget() {
+      last = null;
     }
 
     private synchronized @Nullable DatabaseStats stats() {
