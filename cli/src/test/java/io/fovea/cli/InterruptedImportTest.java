@@ -138,6 +138,6 @@ class InterruptedImportTest {
     IOException cause = new IOException("the input broke");
     ImportCommand.drop(closed, "new t", cause, new PrintWriter(err));
     assertEquals(1, cause.getSuppressed().length);
-    assertTrue(err.toString().startsWith("fovea: the new table \"new t\" is left"), err::toString);
+    assertTrue(err.toString().startsWith("fovea: the new table \"new t\" remains"), err::toString);
   }
 }

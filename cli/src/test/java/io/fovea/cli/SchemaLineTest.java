@@ -207,7 +207,7 @@ class SchemaLineTest {
     // Objects of another type are not imported.
     Path out = dir.resolve("things");
     String err = run(2, "import", "--write", from, "bytes", "--input", out).err();
-    assertTrue(err.contains("those of the table are none"), err);
+    assertTrue(err.contains("but the table contains none"), err);
     assertEquals(List.of("20 records"), lines("import", "--write", from, "things", "--input", out));
     // An export by components restores the same objects.
     Path objects = dir.resolve("objects");
