@@ -592,16 +592,22 @@ class ConvertedTest {
 
   // ----------------------------------------------------------------------------------- rewriting
 
+  /** Returns a table with a thousand objects. */
+  private static Table<Long, Before> filled(Database db) {
+    Table<Long, Before> old = db.table(before());
+    db.run(
+        tx -> {
+          for (long i = 0; i < 1000; i++) {
+            old.put(tx, new Before(i, "" + (1900 + i), 3));
+          }
+        });
+    return old;
+  }
+
   @Test
   void aRewriteReportsItsProgressAndContinuesAfterAFailure() {
     try (Database db = Database.inMemory(options())) {
-      Table<Long, Before> old = db.table(before());
-      db.run(
-          tx -> {
-            for (long i = 0; i < 1000; i++) {
-              old.put(tx, new Before(i, "" + (1900 + i), 3));
-            }
-          });
+      Table<Long, Before> old = filled(db);
       assertEquals(0, db.finishEvolution(before(), at -> {}).read());
       Table<Long, After> table = db.table(after());
       db.run(tx -> table.update(tx, 4L, a -> a));
@@ -870,13 +876,7 @@ class ConvertedTest {
   @SuppressWarnings("try") // closed by the listener
   void aCloseEndsARewrite() {
     try (Database db = Database.inMemory(options())) {
-      Table<Long, Before> old = db.table(before());
-      db.run(
-          tx -> {
-            for (long i = 0; i < 1000; i++) {
-              old.put(tx, new Before(i, "" + (1900 + i), 3));
-            }
-          });
+      Table<Long, Before> old = filled(db);
       assertThrows(
           DatabaseClosedException.class, () -> db.finishEvolution(after(), at -> db.close()));
     }

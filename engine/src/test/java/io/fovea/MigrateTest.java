@@ -367,11 +367,20 @@ class MigrateTest extends IndexBuilds {
 
     /** Returns once it is frozen; runs an action during the copy. */
     Frozen(Database db, Table<Integer, Old> old, Runnable action) throws InterruptedException {
-      this(db, old, action, "changed");
+      this(db, old, action, 50, "changed", () -> {});
     }
 
-    /** Gives record 50 an email after the last round before the freeze. */
-    Frozen(Database db, Table<Integer, Old> old, Runnable action, String email)
+    /**
+     * Gives a record an email after the last round before the freeze, then runs another action;
+     * stops at that record.
+     */
+    Frozen(
+        Database db,
+        Table<Integer, Old> old,
+        Runnable action,
+        int record,
+        String email,
+        Runnable lastAction)
         throws InterruptedException {
       Stop copying = new Stop();
       Stop settling = new Stop();
@@ -385,7 +394,7 @@ class MigrateTest extends IndexBuilds {
                       (number, o, to) -> {
                         copying.at(number == 200);
                         settling.at(number == 100 && ++mapped[0] == 2);
-                        stop.at(number == 50 && ++mapped[1] == 2);
+                        stop.at(number == record && ++mapped[1] == 2);
                         people(number, o, to);
                       }));
       boolean reached = false;
@@ -394,7 +403,8 @@ class MigrateTest extends IndexBuilds {
         db.run(tx -> old.put(tx, new Old(100, mail(100), "changed")));
         copying.go.countDown();
         settling.there.await();
-        db.run(tx -> old.put(tx, new Old(50, email, ""))); // behind the present round
+        db.run(tx -> old.put(tx, new Old(record, email, ""))); // behind the present round
+        lastAction.run();
         settling.go.countDown();
         stop.there.await();
         reached = true;
@@ -459,50 +469,30 @@ class MigrateTest extends IndexBuilds {
     Options options = MEMORY.experiments(exp -> exp.protocol(Protocol.TWO_PHASE_LOCKING));
     try (Database db = Database.inMemory(options)) {
       Table<Integer, Old> old = filled(db, 300);
-      Stop copying = new Stop();
-      Stop settling = new Stop();
-      Stop stop = new Stop();
-      int[] mapped = new int[2];
-      Builder builder =
-          copying.start(
-              () ->
-                  db.migrate(
-                      old,
-                      PEOPLE,
-                      (number, o, to) -> {
-                        copying.at(number == 200);
-                        settling.at(number == 100 && ++mapped[0] == 2);
-                        stop.at(number == 40 && ++mapped[1] == 2);
-                        people(number, o, to);
-                      }));
-      Transaction open;
-      try {
-        db.run(tx -> old.put(tx, new Old(100, mail(100), "changed")));
-        copying.go.countDown();
-        settling.there.await();
-        db.run(
-            tx -> { // behind the present round
-              old.put(tx, new Old(40, "changed", ""));
-              old.put(tx, new Old(50, "changed too", ""));
-            });
-        open = db.begin();
-        old.put(open, new Old(50, "never", ""));
-        settling.go.countDown();
-        stop.there.await();
-        try (Transaction user = db.begin()) {
-          TransactionAbortedException e =
-              assertThrows(TransactionAbortedException.class, () -> old.get(user, 1));
-          assertEquals(AbortCause.CATALOG, e.abortCause());
-        }
+      Transaction[] open = new Transaction[1];
+      Frozen frozen =
+          new Frozen(
+              db,
+              old,
+              () -> {},
+              40,
+              "changed",
+              () -> {
+                db.run(tx -> old.put(tx, new Old(50, "changed too", ""))); // behind it too
+                open[0] = db.begin();
+                old.put(open[0], new Old(50, "never", ""));
+              });
+      try (Transaction user = db.begin()) {
+        TransactionAbortedException e =
+            assertThrows(TransactionAbortedException.class, () -> old.get(user, 1));
+        assertEquals(AbortCause.CATALOG, e.abortCause());
       } finally {
-        copying.go.countDown(); // otherwise the close would wait
-        settling.go.countDown();
-        stop.go.countDown();
+        frozen.stop.go.countDown();
       }
       assertEquals(new Old(1, mail(1), "city1"), db.read(tx -> old.get(tx, 1)));
       db.run(tx -> old.put(tx, new Old(60, "last", "")));
-      assertTrue(assertThrows(TransactionAbortedException.class, open::commit).retryable());
-      builder.done();
+      assertTrue(assertThrows(TransactionAbortedException.class, open[0]::commit).retryable());
+      frozen.builder.done();
       check(db, 40, "changed", "");
       check(db, 50, "changed too", "");
       check(db, 60, "last", "");
@@ -516,7 +506,7 @@ class MigrateTest extends IndexBuilds {
   void aDuplicateInAFrozenTable() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
       Table<Integer, Old> old = filled(db, 300);
-      Frozen frozen = new Frozen(db, old, () -> {}, mail(60));
+      Frozen frozen = new Frozen(db, old, () -> {}, 50, mail(60), () -> {});
       frozen.stop.go.countDown();
       frozen.builder.join();
       Throwable e = frozen.builder.failure.get();

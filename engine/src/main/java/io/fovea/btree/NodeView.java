@@ -89,7 +89,7 @@ public final class NodeView {
     int low = BTreeNode.low(page, 0);
     return low == BTreeNode.NONE
         ? null
-        : bytes(page, BTreeNode.lowAt(page, 0, pageSize), BTreeNode.fenceBytes(low, pageSize));
+        : Mem.bytes(page, BTreeNode.lowAt(page, 0, pageSize), BTreeNode.fenceBytes(low, pageSize));
   }
 
   /** Returns the inclusive upper bound of the keys, or null. */
@@ -97,12 +97,13 @@ public final class NodeView {
     int high = BTreeNode.high(page, 0);
     return high == BTreeNode.NONE
         ? null
-        : bytes(page, BTreeNode.highAt(page, 0, pageSize), BTreeNode.fenceBytes(high, pageSize));
+        : Mem.bytes(
+            page, BTreeNode.highAt(page, 0, pageSize), BTreeNode.fenceBytes(high, pageSize));
   }
 
   /** Returns the key of an entry. */
   public byte[] key(int slot) {
-    return bytes(key, 0, BTreeNode.copyKey(page, 0, pageSize, leaf, at(slot), key, 0));
+    return Mem.bytes(key, 0, BTreeNode.copyKey(page, 0, pageSize, leaf, at(slot), key, 0));
   }
 
   /** Returns the child of an entry of an inner node; at slot {@code count} the upper child. */
@@ -119,7 +120,7 @@ public final class NodeView {
   public byte[] value(int slot) {
     long entry = at(slot);
     int bytes = BTreeNode.inlineBytes(BTreeNode.field(page, 0, pageSize, entry));
-    return bytes(page, BTreeNode.valueAt(0, pageSize, entry), bytes);
+    return Mem.bytes(page, BTreeNode.valueAt(0, pageSize, entry), bytes);
   }
 
   /** Returns the first page of a long value. */
@@ -157,11 +158,5 @@ public final class NodeView {
   /** Returns the page after a free page in the free list; 0 in the last one. */
   public long freeNext() {
     return Mem.getLong(page, PageHeader.BYTES);
-  }
-
-  private static byte[] bytes(MemorySegment seg, long off, int len) {
-    byte[] out = new byte[len];
-    Mem.getBytes(seg, off, out, 0, len);
-    return out;
   }
 }

@@ -75,9 +75,7 @@ final class Loads {
     store.requireOpen();
     store.requireNoTransaction(what);
     store.willWrite();
-    if (core.changing.isHeldByCurrentThread()) {
-      throw new InvalidUseException("Can't " + what + " within a load of it.");
-    }
+    core.requireUnchanging(what);
     core.changing.lock(what, store::checkWaiting);
     try {
       core.requireUsable();

@@ -116,11 +116,8 @@ final class ObjectVersions {
     }
     String what = "open table " + core.displayName() + " with other objects";
     store.requireNoTransaction(what);
-    if (core.changing.isHeldByCurrentThread()) {
-      // A version added here would not be the one to which finishEvolution rewrites the objects.
-      throw new InvalidUseException(
-          "Can't " + what + " within a load, a migration or finishEvolution of it.");
-    }
+    // A version added here would not be the one to which finishEvolution rewrites the objects.
+    core.requireUnchanging(what);
     core.changing.lock(what, store::checkWaiting);
     try {
       changes.locked(what, () -> add(core, spec, shapes));

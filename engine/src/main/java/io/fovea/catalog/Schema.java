@@ -697,9 +697,7 @@ public final class Schema {
     store.requireNoTransaction(what);
     store.willWrite();
     SpecCheck.checkSizes(catalog, spec);
-    if (core.changing.isHeldByCurrentThread()) {
-      throw new InvalidUseException("Can't " + what + " within a load or migration of it.");
-    }
+    core.requireUnchanging(what);
     core.changing.lock(what, store::checkWaiting);
     try {
       core.requireUsable();

@@ -23,9 +23,9 @@ public final class KeyText {
     List<Field> parts = spec.parts();
     StringBuilder b = new StringBuilder("(");
     if (spec.isRaw()) {
-      byte[] all = new byte[len];
-      Mem.getBytes(key, off, all, 0, len);
-      return (len > 0 ? b.append(Arrays.toString(all)) : b.append("...")).append(')').toString();
+      return (len > 0 ? b.append(Arrays.toString(Mem.bytes(key, off, len))) : b.append("..."))
+          .append(')')
+          .toString();
     }
     int at = (int) off;
     int limit = (int) off + len;

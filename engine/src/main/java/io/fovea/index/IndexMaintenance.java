@@ -507,7 +507,7 @@ public final class IndexMaintenance {
 
   /**
    * Builds the entry of a stored record, a row in the current layout, at {@code at}; returns {@link
-   * #NONE} if it has none.
+   * #NONE} if the index omits the record.
    */
   public static int entry(
       StatementContext context,

@@ -48,7 +48,7 @@ public final class ObjectRewriter {
       if (n < 1 || Byte.toUnsignedInt(Mem.getByte(record, 0)) == version) {
         return 0;
       }
-      byte[] next = converter.convert(bytes(key, keyLen), bytes(record, n));
+      byte[] next = converter.convert(Mem.bytes(key, 0, keyLen), Mem.bytes(record, 0, n));
       MemorySegment block = statementContext.take(next.length);
       try {
         Mem.putBytes(block, 0, next, 0, next.length);
@@ -61,11 +61,5 @@ public final class ObjectRewriter {
     } finally {
       statementContext.shrinkRecord();
     }
-  }
-
-  private static byte[] bytes(MemorySegment from, int length) {
-    byte[] bytes = new byte[length];
-    Mem.getBytes(from, 0, bytes, 0, length);
-    return bytes;
   }
 }

@@ -144,6 +144,19 @@ public final class TableCore {
     objects = versions;
   }
 
+  /**
+   * Refuses a change of the table within another one: in the source of a load, the mapper of a
+   * migration, or the listener of a rewrite.
+   *
+   * @param what the change, for the message
+   */
+  public void requireUnchanging(String what) {
+    if (changing.isHeldByCurrentThread()) {
+      throw new InvalidUseException(
+          "Can't " + what + " within a load, migration or finishEvolution of it.");
+    }
+  }
+
   /** Returns whether active transactions may not know the newest version of the objects. */
   public boolean isVersionSettling() {
     return versionSettling;

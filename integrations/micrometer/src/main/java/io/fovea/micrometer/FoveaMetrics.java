@@ -148,7 +148,7 @@ public final class FoveaMetrics implements MeterBinder {
       buffer();
       descents();
       transactions();
-      bodies();
+      named("bodies", "Names of bodies with figures", bodies, BodyMeters::bodies);
       timestamps();
       device();
       log();
@@ -156,7 +156,7 @@ public final class FoveaMetrics implements MeterBinder {
       memory();
       hints();
       snapshots();
-      tables();
+      named("tables", "Tables", tables, TableMeters::tables);
       expiry();
       loads();
     }
@@ -197,24 +197,15 @@ public final class FoveaMetrics implements MeterBinder {
               .register(registry));
     }
 
-    void tables() {
+    /** Adds a gauge of a number of names, whose reads add the meters of each; reads it once. */
+    private <T> void named(String name, String what, T of, ToDoubleFunction<T> count) {
       meters.add(
-          Gauge.builder("fovea.tables", tables, TableMeters::tables)
-              .description("Tables")
+          Gauge.builder("fovea." + name, of, count)
+              .description(what)
               .tags(tags)
               .strongReference(true)
               .register(registry));
-      tables.tables();
-    }
-
-    void bodies() {
-      meters.add(
-          Gauge.builder("fovea.bodies", bodies, BodyMeters::bodies)
-              .description("Names of bodies with figures")
-              .tags(tags)
-              .strongReference(true)
-              .register(registry));
-      bodies.bodies();
+      count.applyAsDouble(of);
     }
 
     void buffer() {
