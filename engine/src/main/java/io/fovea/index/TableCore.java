@@ -197,15 +197,21 @@ public final class TableCore {
   private InvalidUseException unstorable(int version) {
     ObjectHistory known = objects;
     return new InvalidUseException(
-        "Can't write an object of version "
-            + version
-            + " in stored form: "
-            + (version == 0 || known == null || version > known.version()
-                ? "table " + displayName() + " has no such version."
-                : "finishEvolution has rewritten the objects of older classes of table "
-                    + displayName()
-                    + ", or is doing so. Read the object again, or write it with a handle of the"
-                    + " newest class."));
+        version == 0 || known == null || version > known.version()
+            ? "The value is not an object of table "
+                + displayName()
+                + ": its version is "
+                + version
+                + ", and table "
+                + displayName()
+                + " has no such version."
+            : "Can't write an object of version "
+                + version
+                + " in stored form: finishEvolution has rewritten the objects of older classes of"
+                + " table "
+                + displayName()
+                + ", or is doing so. Read the object again, or write it with a handle of the newest"
+                + " class.");
   }
 
   public @Nullable RecordExpiry expiry() {
