@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.fovea.config.Durability;
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -15,9 +16,11 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.TableSpec;
 import java.io.OutputStream;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -256,6 +259,39 @@ class CallsInABodyTest {
             }
           }
         });
+  }
+
+  /** A close on another thread ends the transaction, so no call may blame it. */
+  @Test
+  void afterACloseThatHasEndedATransaction() throws Exception {
+    Options options =
+        Options.defaults()
+            .durability(Durability.ASYNC)
+            .transactions(txs -> txs.closeTimeout(Duration.ZERO))
+            .log(l -> l.changeRetentionBytes(1 << 20));
+    Database db = Database.open(folder.resolve("d"), options);
+    RowTable t = db.table(ROWS);
+    Table<byte[], byte[]> b = db.table(BYTES).bytes();
+    position = db.changesPosition();
+    Transaction tx = db.begin();
+    Thread close = Thread.ofPlatform().start(db::close);
+    close.join();
+    tx.close();
+    List<String> others = new ArrayList<>();
+    for (Case c : cases()) {
+      if (c.method.equals("Database.close")) {
+        continue;
+      }
+      try {
+        c.call.on(db, t, b);
+      } catch (Throwable e) {
+        Throwable thrown = e instanceof InvocationTargetException i ? i.getCause() : e;
+        if (!(thrown instanceof DatabaseClosedException)) {
+          others.add(c.method + ": " + thrown);
+        }
+      }
+    }
+    assertEquals(List.of(), others);
   }
 
   private static void expect(

@@ -546,6 +546,7 @@ public final class Store {
    */
   public void requireNoTransaction(String what) {
     if (transactionsOfCurrentThread() > 0) {
+      requireOpen(); // a close ends transactions, but the thread keeps their contexts
       throw new InvalidUseException(
           "Can't " + what + " in a transaction: end the transaction of this thread first.");
     }
