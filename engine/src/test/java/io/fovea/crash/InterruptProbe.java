@@ -8,16 +8,21 @@ package io.fovea.crash;
  * interruptible locks throw, channels close themselves.
  */
 public final class InterruptProbe {
-  private static volatile Thread armed;
-  private static int passed;
-  private static int from;
-  private static boolean always;
-  private static String where = "";
-
   /** Bounds the interrupts, so that a call that retries after each one ends. */
   private static final int INTERRUPTS_MAX = 20_000;
 
-  private InterruptProbe() {}
+  /** Of each thread whose probe is armed. */
+  private static final ThreadLocal<InterruptProbe> ARMED = new ThreadLocal<>();
+
+  private final int from;
+  private final boolean always;
+  private int passed;
+  private String where = "none";
+
+  private InterruptProbe(int from, boolean always) {
+    this.from = from;
+    this.always = always;
+  }
 
   /**
    * Counts the calling thread's call sites from here on, and interrupts it at one.
@@ -26,32 +31,35 @@ public final class InterruptProbe {
    * @param eachAfter whether all later sites interrupt it as well
    */
   public static void arm(int place, boolean eachAfter) {
-    passed = 0;
-    from = place;
-    always = eachAfter;
-    where = "none";
-    armed = Thread.currentThread();
+    ARMED.set(new InterruptProbe(place, eachAfter));
   }
 
-  /** Disarms the probe; returns how many call sites the thread has passed. */
-  public static int disarm() {
-    armed = null;
+  /** Disarms the calling thread's probe, and returns it. */
+  public static InterruptProbe disarm() {
+    InterruptProbe probe = ARMED.get();
+    ARMED.remove();
+    return probe;
+  }
+
+  /** Returns how many call sites the thread has passed. */
+  public int passed() {
     return passed;
   }
 
   /** Returns the last call that was interrupted, and its caller. */
-  public static String where() {
+  public String where() {
     return where;
   }
 
   /** Called before a call, which is given with its caller. */
   public static void at(String call) {
-    if (armed != Thread.currentThread()) {
+    InterruptProbe probe = ARMED.get();
+    if (probe == null) {
       return;
     }
-    int place = passed++;
-    if (place == from || always && place > from && place < INTERRUPTS_MAX) {
-      where = call;
+    int place = probe.passed++;
+    if (place == probe.from || probe.always && place > probe.from && place < INTERRUPTS_MAX) {
+      probe.where = call;
       Thread.currentThread().interrupt();
     }
   }

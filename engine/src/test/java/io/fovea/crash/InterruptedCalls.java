@@ -351,7 +351,8 @@ public final class InterruptedCalls {
    * @param dir an empty folder
    * @param place the call site; -1: before the call begins; beyond the last site: none
    * @param each whether to interrupt at all later sites, too
-   * @return the number of call sites passed; the problem, or an empty string; the outcome
+   * @return the number of call sites passed; the problem, or an empty string; the outcome; the site
+   *     that was interrupted last
    */
   public static Object[] run(String name, Path prepared, Path dir, int place, boolean each)
       throws Exception {
@@ -373,7 +374,8 @@ public final class InterruptedCalls {
     } catch (Throwable t) {
       thrown = t;
     }
-    int places = InterruptProbe.disarm();
+    InterruptProbe probe = InterruptProbe.disarm();
+    int places = probe.passed();
     boolean interrupted = Thread.interrupted();
     String problem = "";
     if (place < places && !interrupted) {
@@ -396,7 +398,7 @@ public final class InterruptedCalls {
         problem = "repeated call: " + trace(t);
       }
     }
-    return new Object[] {places, c.end(problem), outcome};
+    return new Object[] {places, c.end(problem), outcome, probe.where()};
   }
 
   /** Closes everything, and verifies the database. */

@@ -11,10 +11,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.TreeSet;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Interrupts each public entry point before it begins, at each I/O operation and wait, and at all
@@ -25,72 +30,37 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>Also runs without native access: see the execution {@code denied} in the module's POM. {@code
  * -Dcrash.interrupts=0} tries each call site; n tries n per call, chosen by {@code -Dcrash.seed}.
  */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class InterruptsTest {
   private static final int PLACES = Integer.getInteger("crash.interrupts", 1);
   private static final long SEED = Long.getLong("crash.seed", System.nanoTime());
 
+  private final AtomicInteger tried = new AtomicInteger();
+  private final AtomicInteger ended = new AtomicInteger();
+  private final AtomicInteger all = new AtomicInteger();
+  private final AtomicInteger problems = new AtomicInteger();
   private Path folder;
   private Path prepared;
+  private Class<?> calls;
+  private Method run;
 
   /** Uses a folder in memory if possible: the test syncs often, and tests threads, not disks. */
-  @BeforeEach
-  void folders(@TempDir Path disk) throws IOException {
+  @BeforeAll
+  void prepare(@TempDir Path disk) throws Exception {
     Path memory = Path.of("/dev/shm");
     folder = Files.isWritable(memory) ? Files.createTempDirectory(memory, "fovea") : disk;
     prepared = Files.createDirectory(folder.resolve("prepared"));
-  }
-
-  @AfterEach
-  void remove() throws IOException {
-    InterruptedCalls.clear(folder);
-    Files.deleteIfExists(folder);
-  }
-
-  @Test
-  void eachCallAtEachCallSite() throws Exception {
-    Class<?> calls =
+    calls =
         new InterruptWeaver(getClass().getClassLoader())
             .loadClass("io.fovea.crash.InterruptedCalls");
-    Method run =
-        calls.getMethod("run", String.class, Path.class, Path.class, int.class, boolean.class);
-    SplittableRandom random = new SplittableRandom(SEED);
+    run = calls.getMethod("run", String.class, Path.class, Path.class, int.class, boolean.class);
     calls.getMethod("prepare", Path.class).invoke(null, prepared);
-    List<String> problems = new ArrayList<>();
-    int tried = 0;
-    int ended = 0;
-    int all = 0;
-    for (Object n : (List<?>) calls.getMethod("names").invoke(null)) {
-      String name = (String) n;
-      Object[] quiet = one(run, name, Integer.MAX_VALUE, false);
-      assertEquals("", quiet[1], name);
-      int places = (Integer) quiet[0];
-      all += places;
-      TreeSet<Integer> chosen = new TreeSet<>();
-      chosen.add(-1);
-      for (int i = 0; i < (PLACES == 0 ? places : Math.min(PLACES, places)); i++) {
-        chosen.add(PLACES == 0 ? i : random.nextInt(places));
-      }
-      for (int place : chosen) {
-        for (boolean each : place <= 0 ? new boolean[] {false, true} : new boolean[] {false}) {
-          Object[] result = one(run, name, place, each);
-          tried++;
-          ended += result[2].equals("ended") ? 1 : 0;
-          if (!result[1].equals("")) {
-            problems.add(
-                name
-                    + " at call site "
-                    + place
-                    + (each ? " and all later ones" : "")
-                    + " of "
-                    + places
-                    + ", "
-                    + InterruptProbe.where()
-                    + ": "
-                    + result[1]);
-          }
-        }
-      }
-    }
+  }
+
+  @AfterAll
+  void report() throws IOException {
+    InterruptedCalls.clear(folder);
+    Files.deleteIfExists(folder);
     SoakReport.line(
         "InterruptsTest" + (io.fovea.memory.Mem.isRaw() ? "" : ", without native access"),
         "seed "
@@ -102,12 +72,53 @@ class InterruptsTest {
             + " places, "
             + ended
             + " calls ended by them, "
-            + problems.size()
+            + problems
             + " problems");
-    assertEquals("", String.join("\n", problems), "-Dcrash.seed=" + SEED);
   }
 
-  private Object[] one(Method run, String name, int place, boolean each) throws Exception {
+  List<?> names() throws ReflectiveOperationException {
+    return (List<?>) calls.getMethod("names").invoke(null);
+  }
+
+  @ParameterizedTest
+  @MethodSource("names")
+  @Execution(ExecutionMode.CONCURRENT)
+  void eachCallSiteOf(String name) throws Exception {
+    Object[] quiet = one(name, Integer.MAX_VALUE, false);
+    assertEquals("", quiet[1]);
+    int places = (Integer) quiet[0];
+    all.addAndGet(places);
+    SplittableRandom random = new SplittableRandom(SEED + name.hashCode());
+    TreeSet<Integer> chosen = new TreeSet<>();
+    chosen.add(-1);
+    for (int i = 0; i < (PLACES == 0 ? places : Math.min(PLACES, places)); i++) {
+      chosen.add(PLACES == 0 ? i : random.nextInt(places));
+    }
+    List<String> found = new ArrayList<>();
+    for (int place : chosen) {
+      for (boolean each : place <= 0 ? new boolean[] {false, true} : new boolean[] {false}) {
+        Object[] result = one(name, place, each);
+        tried.incrementAndGet();
+        ended.addAndGet(result[2].equals("ended") ? 1 : 0);
+        if (!result[1].equals("")) {
+          problems.incrementAndGet();
+          found.add(
+              "at call site "
+                  + place
+                  + (each ? " and all later ones" : "")
+                  + " of "
+                  + places
+                  + ", "
+                  + result[3]
+                  + ": "
+                  + result[1]);
+        }
+      }
+    }
+    assertEquals("", String.join("\n", found), "-Dcrash.seed=" + SEED);
+  }
+
+  private Object[] one(String name, int place, boolean each) throws Exception {
     Path dir = Files.createTempDirectory(folder, "x");
     Object[] result = (Object[]) run.invoke(null, name, prepared, dir, place, each);
     InterruptedCalls.clear(dir);
