@@ -288,6 +288,7 @@ public final class InterruptedCalls {
   private static Options options() {
     return Options.defaults()
         .bufferBytes(4 << 20)
+        .memory(m -> m.timestampBytes(1 << 20)) // without native access a close scans all of it
         .durability(Durability.SYNC)
         .expiry(e -> e.sweepInterval(Duration.ZERO))
         .log(
