@@ -217,7 +217,7 @@ final class CopyArea {
 
   /** Releases the memory and the file if there is no copy; the next copy allocates again. */
   void releaseStorage() {
-    region.release();
+    region.clear();
     usedFrom = 0;
     BlockDevice f = file;
     file = null;
@@ -225,5 +225,11 @@ final class CopyArea {
       f.close();
       limits.delete().run();
     }
+  }
+
+  /** Releases everything for good. */
+  void end() {
+    releaseStorage();
+    region.release();
   }
 }

@@ -194,16 +194,10 @@ public final class PageCopies {
       table.sweep(open.stream().mapToLong(o -> o.number).toArray(), a::release);
       if (open.isEmpty()) {
         a.releaseStorage();
-        releaseKnown();
+        if (knownRegion != null) {
+          knownRegion.clear(); // concurrent writers enter labels that no snapshot will have
+        }
       }
-    }
-  }
-
-  /** Releases the entries of frames. Concurrent writers enter labels that no snapshot will have. */
-  private void releaseKnown() {
-    NativeRegion region = knownRegion;
-    if (region != null) {
-      region.release();
     }
   }
 
@@ -441,9 +435,11 @@ public final class PageCopies {
       CopyArea a = area;
       if (a != null) {
         table.sweep(new long[0], a::release);
-        a.releaseStorage();
+        a.end();
       }
-      releaseKnown();
+      if (knownRegion != null) {
+        knownRegion.release();
+      }
       blocks.close();
     } finally {
       lock.unlock();

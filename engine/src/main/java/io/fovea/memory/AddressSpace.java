@@ -90,10 +90,15 @@ final class AddressSpace {
       return start;
     }
 
-    /** Replaces the region by fresh memory, atomically for all threads. Idempotent. */
-    void release() {
+    /** Replaces the region by fresh memory, atomically for all threads; it may be used again. */
+    void clear() {
       // After MADV_DONTNEED it would remain a separate mapping.
       replace(start, end);
+    }
+
+    /** Replaces the region, and later its chunk, which must not be used any more. Idempotent. */
+    void release() {
+      clear();
       if (released.compareAndSet(false, true)) {
         AddressSpace.released(chunk);
       }

@@ -147,7 +147,8 @@ public final class NativeRegion {
 
   /**
    * Returns all pages to the operating system and keeps the range. Afterwards the range reads as
-   * zeros and may be written again.
+   * zeros. It may be written, but not used again: what is written is lost when the ranges around it
+   * are released as well. Idempotent.
    */
   public void release() {
     if (region != null) {
@@ -157,8 +158,15 @@ public final class NativeRegion {
     }
   }
 
-  /** Writes only to pages that are not zero, so that unused pages stay unallocated. */
-  private void clear() {
+  /**
+   * Zeroes the region for another use, and returns its pages to the operating system. Where that is
+   * impossible, only pages that are not zero are written, so that unused ones stay unallocated.
+   */
+  public void clear() {
+    if (region != null) {
+      region.clear();
+      return;
+    }
     long bytes = segment.byteSize();
     for (long off = 0; off < bytes; off += PAGE_BYTES) {
       long len = Math.min(PAGE_BYTES, bytes - off);

@@ -138,7 +138,7 @@ public final class Sketch {
     }
   }
 
-  /** Returns unused cells: zero, because they are new or were released. */
+  /** Returns unused cells: zero, because they are new or were cleared. */
   private Cells empty(int columns) {
     int at = Integer.numberOfTrailingZeros(columns);
     Cells cells = sizes[at];
@@ -224,7 +224,7 @@ public final class Sketch {
     copy(from, to); // (3)
     state = new State(to, null); // (4)
     quiesce.run();
-    from.region.release(); // the pages; the address range is kept
+    from.region.clear(); // not released: a later resize uses it again
   }
 
   private void copy(Cells from, Cells to) {

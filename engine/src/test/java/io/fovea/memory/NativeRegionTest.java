@@ -165,6 +165,22 @@ class NativeRegionTest {
     assertEquals(1, Mem.getLong(seg, 8));
   }
 
+  /** Unlike a released one: the chunk around it is replaced when its last region is released. */
+  @Test
+  void aClearedRegionKeepsWhatIsWrittenNext() {
+    long large = 9L << 30; // two do not fit into a chunk
+    NativeRegion first = NativeRegion.reserve(large, false, "first");
+    NativeRegion region = NativeRegion.reserve(4096, false, "test");
+    Mem.putLong(region.segment(), 8, 1);
+    region.clear();
+    assertEquals(0, Mem.getLong(region.segment(), 8));
+    Mem.putLong(region.segment(), 8, 2);
+    NativeRegion.reserve(large, false, "uses up the chunk").release();
+    first.release();
+    assertEquals(2, Mem.getLong(region.segment(), 8));
+    region.release();
+  }
+
   @Test
   void rejectsInvalidSizes() {
     assertThrows(IllegalArgumentException.class, () -> NativeRegion.reserve(0, false, "none"));
