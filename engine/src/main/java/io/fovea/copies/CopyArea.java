@@ -218,6 +218,16 @@ final class CopyArea {
   /** Releases the memory and the file if there is no copy; the next copy allocates again. */
   void releaseStorage() {
     region.clear();
+    deleteFile();
+  }
+
+  /** Releases everything for good. */
+  void end() {
+    region.release();
+    deleteFile();
+  }
+
+  private void deleteFile() {
     usedFrom = 0;
     BlockDevice f = file;
     file = null;
@@ -225,11 +235,5 @@ final class CopyArea {
       f.close();
       limits.delete().run();
     }
-  }
-
-  /** Releases everything for good. */
-  void end() {
-    releaseStorage();
-    region.release();
   }
 }

@@ -96,7 +96,10 @@ final class AddressSpace {
       replace(start, end);
     }
 
-    /** Replaces the region, and later its chunk, which must not be used any more. Idempotent. */
+    /**
+     * Replaces the region, which must not be used again: once the chunk is used up and all of its
+     * regions are released, the whole chunk is replaced. Idempotent.
+     */
     void release() {
       clear();
       if (released.compareAndSet(false, true)) {

@@ -159,8 +159,9 @@ public final class NativeRegion {
   }
 
   /**
-   * Zeroes the region for another use, and returns its pages to the operating system. Where that is
-   * impossible, only pages that are not zero are written, so that unused ones stay unallocated.
+   * Zeroes the region for another use, and returns its pages to the operating system. A region that
+   * is not mapped keeps its pages; only those that are not zero are written, so that unused ones
+   * stay unallocated.
    */
   public void clear() {
     if (region != null) {

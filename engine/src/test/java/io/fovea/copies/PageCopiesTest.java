@@ -8,6 +8,7 @@ import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.memory.NativeRegion;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -110,6 +111,30 @@ class PageCopiesTest {
       assertEquals(0, run(seed, 20_000, 6));
     }
     assertEquals(0, copies.evicted());
+    copies.end();
+  }
+
+  /** Memory is cleared between snapshots: released, it would be replaced with its chunk. */
+  @Test
+  void memoryOfEarlierSnapshotsIsUsedAgain() {
+    long large = 9L << 30; // two do not fit into a chunk of address space
+    NativeRegion first = NativeRegion.reserve(large, false, "first");
+    copies.prepare(CopyLimits.memory(1000L * PAGE));
+    NativeRegion.reserve(large, false, "uses up the chunk").release();
+    for (int i = 0; i < PAGES; i++) {
+      change(i);
+    }
+    open();
+    copies.close(open.removeFirst().snapshot);
+    open();
+    for (int i = 0; i < PAGES; i++) {
+      change(i);
+    }
+    first.release();
+    for (int i = 0; i < PAGES; i++) {
+      assertTrue(check(open.getFirst(), i));
+    }
+    copies.close(open.removeFirst().snapshot);
     copies.end();
   }
 
